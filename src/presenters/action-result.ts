@@ -20,5 +20,12 @@ export type ActionResult = {
 export const NOTHING_CHANGED = 'Nothing was changed.'
 
 export function actionResultView({ run, targets, sentences, dryRun, undo, command }: ActionResult) {
-  return { run: run && runView(run), targets, said: sentences.join(' '), dryRun, undo, command }
+  return {
+    run: run && runView(run),
+    targets,
+    sections: [{ heading: null, sentences: [...sentences] }],
+    dryRun,
+    undo,
+    command,
+  }
 }

@@ -3,14 +3,14 @@ import { checkpointView, ownerView, runView } from './view.ts'
 
 /** What `check` answers. */
 export function adviceView(source: string, advice: StartAdvice) {
-  const { action, because, cannot = null, run, target, owner } = advice
+  const { action, because, blockedBy = null, run, target, owner } = advice
   return {
     source,
     action,
     because,
-    cannot,
+    blockedBy,
     run: run && runView(run),
     checkpoint: target && target.seq > 0 ? checkpointView(target) : null,
-    heldBy: owner && ownerView(owner),
+    owner: owner && ownerView(owner),
   }
 }

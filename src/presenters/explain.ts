@@ -50,9 +50,9 @@ export function explanationView({ explanation, policy }: ExplanationWithPolicy) 
     verdict: {
       action: decision.action,
       because: decision.because,
-      cannot: blockedReason(run, decision),
+      blockedBy: blockedReason(run, decision),
     },
-    heldBy: owner && ownerView(owner),
+    owner: owner && ownerView(owner),
     evidence: owner ? evidenceView(owner.evidence) : null,
     policy: [...policy],
     changes: [...outlook.changes],

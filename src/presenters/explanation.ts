@@ -85,8 +85,8 @@ export async function explainTarget(
 /** What cannot be carried out for want of a word stays as it is until somebody maps one. */
 function nextStepsFor(run: Run, ...decided: Parameters<typeof explainNextSteps>): NextSteps {
   const nextSteps = explainNextSteps(...decided)
-  const cannot = blockedReason(run, decided[1])
-  return cannot === null ? nextSteps : { ...nextSteps, changes: [`${cannot}.`] }
+  const blockedBy = blockedReason(run, decided[1])
+  return blockedBy === null ? nextSteps : { ...nextSteps, changes: [`${blockedBy}.`] }
 }
 
 /** Who has it now; a target also remembers who had it last. */

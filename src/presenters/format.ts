@@ -55,16 +55,16 @@ export function formatLiveness(liveness: Liveness): Span {
   return { text: liveness, style: LIVENESS_STYLE[liveness] }
 }
 
-type ProcessRef = Pick<Evidence, 'pid' | 'host'> & { readonly who?: string | null }
+type ProcessRef = Pick<Evidence, 'pid' | 'host'> & { readonly label?: string | null }
 
 /** `process 4711 on host-a`, or what a user's own table calls it. */
 export function formatProcess(one: ProcessRef): string {
-  return one.who ?? `process ${formatProcessCell(one)}`
+  return one.label ?? `process ${formatProcessCell(one)}`
 }
 
 /** The same where a heading says that it is a process. */
-export function formatProcessCell({ who, pid, host }: ProcessRef): string {
-  return who ?? `${pid} on ${host}`
+export function formatProcessCell({ label, pid, host }: ProcessRef): string {
+  return label ?? `${pid} on ${host}`
 }
 
 type Adopted = { readonly adopted?: AdoptedRef | null | undefined }

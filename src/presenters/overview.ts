@@ -143,7 +143,7 @@ function overviewView(overview: Overview) {
     liveRuns: live.length,
     workers: countWorkers(assessment),
     attention: [...overview.attention],
-    commands: overview.locks.map(sourceLockView),
+    sourceLocks: overview.locks.map(sourceLockView),
     latest: latest && runView(latest),
     alerts: alerts.map(alertView),
     totals,
@@ -239,7 +239,9 @@ function processSection({ live, locks, assessment }: Overview): Section {
     .map(({ source, unlockingSince }): Sentence => [
       `Wrapped: ${source}, ${unlockingSince === null ? 'between two runs' : 'its command is being ended'}`,
     ])
-  const counts = Object.entries(countWorkers(assessment)).map(([sign, count]) => `${count} ${sign}`)
+  const counts = Object.entries(countWorkers(assessment)).map(
+    ([liveness, count]) => `${count} ${liveness}`,
+  )
   const workers: Sentence = [`Workers: ${counts.length > 0 ? counts.join(', ') : 'none'}`]
   return { heading: null, sentences: [workers, ...firstSentences(wrapped, '`--json` has all')] }
 }
@@ -282,7 +284,7 @@ function liveTable(live: readonly AssessedRun[], now: Millis): Table {
 }
 
 function countWorkers(assessment: Assessment) {
-  return countBy(workerViews(assessment).map(({ sign }) => sign))
+  return countBy(workerViews(assessment).map(({ liveness }) => liveness))
 }
 
 function attentionSections(attention: readonly AttentionItem[]): Section[] {

@@ -24,8 +24,8 @@ export function classifyVerdicts({ assessment, verdicts }: Recovery): RecoveryPl
   const autoCleaned = new Set(
     active.filter(({ policy }) => policy.autoClean).map(({ run }) => run.id),
   )
-  const isMutation = ({ action, run, target, cannot }: Verdict): boolean => {
-    if (cannot !== undefined) return false
+  const isMutation = ({ action, run, target, blockedBy }: Verdict): boolean => {
+    if (blockedBy !== undefined) return false
     return action === 'abandon'
       ? autoCleaned.has(run)
       : (target === null ? RUN_STATUS_AFTER : TARGET_STATUS_AFTER)[action] !== undefined

@@ -82,7 +82,7 @@ export async function runDetail(context: AssessContext, run: Run) {
       ...listedRunView(run, isLiveRun ? health : null, samples, page.now),
       input: run.input,
     },
-    heldBy: isLiveRun && owner ? ownerView(owner) : null,
+    owner: isLiveRun && owner ? ownerView(owner) : null,
     commands: commandsFor(run),
   }
 }

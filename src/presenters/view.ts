@@ -34,7 +34,8 @@ export type RunView = {
   skipped: number
   attempt: number
   error: string | null
-  owner: string | null
+  /** The worker of a run with one target; null for a crawl, which has many. Host and pid are null where the worker was not looked up. */
+  owner: { worker: string; host: string | null; pid: number | null } | null
   resumable: boolean
   /** The run that this one follows from nothing. */
   retryOf: string | null
@@ -58,7 +59,7 @@ export function runView(run: Run): RunView {
     skipped: run.counts.skipped + run.counts.itemsUnchanged,
     attempt: 1 + run.resumes,
     error: run.error,
-    owner: run.owner,
+    owner: run.owner === null ? null : { worker: run.owner, host: null, pid: null },
     resumable: run.status === 'interrupted',
     retryOf: run.retryOf,
     adopted: adoptedView(run),
@@ -116,10 +117,10 @@ export type WorkerView = {
   host: string
   pid: number
   /** What a user's own table calls one that is known by that alone. */
-  who: string | null
+  label: string | null
   startedAt: string
-  lastBeatAt: string
-  sign: Liveness
+  lastHeartbeatAt: string
+  liveness: Liveness
   because: string
   targets: number
 }
@@ -130,25 +131,25 @@ export function workerView({ worker, evidence, assessment, targets }: AssessedWo
     source: worker.source,
     host: worker.process.host,
     pid: worker.process.pid,
-    who: evidence.who ?? null,
+    label: evidence.label ?? null,
     startedAt: iso(worker.startedAt),
-    lastBeatAt: iso(worker.lastHeartbeatAt),
-    sign: assessment.liveness,
+    lastHeartbeatAt: iso(worker.lastHeartbeatAt),
+    liveness: assessment.liveness,
     because: assessment.because,
     targets,
   }
 }
 
-/** Who has a run or a target, and what is known of them. */
+/** The worker that holds a run or a target, and its liveness. */
 export function ownerView({ worker, evidence, assessment }: Owner) {
   return {
     worker: worker.id,
     host: worker.process.host,
     pid: worker.process.pid,
-    who: evidence.who ?? null,
+    label: evidence.label ?? null,
     startedAt: iso(worker.startedAt),
-    lastBeatAt: iso(worker.lastHeartbeatAt),
-    sign: assessment.liveness,
+    lastHeartbeatAt: iso(worker.lastHeartbeatAt),
+    liveness: assessment.liveness,
     because: assessment.because,
   }
 }
@@ -159,8 +160,8 @@ export function assessedRunView({ run, target, decision, owner, evidence }: Asse
     ...runView(run),
     action: decision.action,
     because: decision.because,
-    cannot: blockedReason(run, decision),
-    heldBy: owner && ownerView(owner),
+    blockedBy: blockedReason(run, decision),
+    owner: owner && ownerView(owner),
     checkpoint:
       target && target.seq > 0 ? { page: target.page, pageTarget: target.pageTarget } : null,
     evidence: evidenceView(evidence),
@@ -173,10 +174,10 @@ export function checkpointView({ page, pageTarget, next, lastItemId, cursor }: C
 }
 
 export function verdictView(verdict: Verdict) {
-  const { run, source, target, action, because, sign, from, to, applied } = verdict
-  const { cannot = null } = verdict
+  const { run, source, target, action, because, liveness, from, to, applied } = verdict
+  const { blockedBy = null } = verdict
   const evidence = evidenceView(verdict.evidence)
-  return { run, source, target, action, because, sign, evidence, from, to, applied, cannot }
+  return { run, source, target, action, because, liveness, evidence, from, to, applied, blockedBy }
 }
 
 /** By the seal a verdict is held to the row that was judged: it means nothing to people. */

@@ -80,3 +80,8 @@ function routeOf(method: string, path: string) {
   assert.ok(found, `no route for ${method} ${path}`)
   return found
 }
+
+/** The sentences of an answer as one text. */
+export function textOf({ sections }: { sections: { sentences: string[] }[] }): string {
+  return sections.flatMap(({ sentences }) => sentences).join(' ')
+}

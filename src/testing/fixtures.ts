@@ -218,7 +218,7 @@ export const EVIDENCE: Evidence = {
   presence: 'free',
   presenceKind: 'file',
   process: 'gone',
-  beatAgeMs: 1_234,
+  heartbeatAgeMs: 1_234,
   heartbeatMs: 1_000,
   leaseMs: 15_000,
   loopLagMs: 0,

@@ -52,7 +52,10 @@ export const TEST_ROUTES: readonly Route<any, any, any, any>[] = [
       count: v.optional(v.pipe(v.number(), v.integer())),
     }),
     response: v.unknown(),
-    handle: async ({ body }) => ({ said: 'It was done.', body }),
+    handle: async ({ body }) => ({
+      sections: [{ heading: null, sentences: ['It was done.'] }],
+      body,
+    }),
   }),
   defineRoute({
     method: 'POST',

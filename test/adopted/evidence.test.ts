@@ -96,13 +96,13 @@ test('alive() decides at once: false is recovered, true is left alone, and so is
 
   assert.deepEqual(
     verdicts
-      .map(({ source, action, sign, applied }) => ({ source, action, sign, applied }))
+      .map(({ source, action, liveness, applied }) => ({ source, action, liveness, applied }))
       .sort((a, b) => a.source.localeCompare(b.source)),
     [
-      { source: 'gone', action: 'fail', sign: 'gone', applied: true },
+      { source: 'gone', action: 'fail', liveness: 'gone', applied: true },
       // Nobody knows of an owner, and it is older than it may get.
-      { source: 'odd', action: 'fail', sign: 'unknown', applied: true },
-      { source: 'unknown', action: 'fail', sign: 'unknown', applied: true },
+      { source: 'odd', action: 'fail', liveness: 'unknown', applied: true },
+      { source: 'unknown', action: 'fail', liveness: 'unknown', applied: true },
     ],
   )
   const [gone] = verdicts.filter(({ source }) => source === 'gone')
@@ -172,7 +172,7 @@ test('for a targets table only owners of its own rows count, whatever the source
   )
   assert.deepEqual(owners.sort(), ['targets silent', 'tenders present'])
   const whole = active.find(({ run }) => run.adopted?.table === 'targets')
-  assert.match(whole?.owner?.evidence.who ?? '', /^row 1 of targets/)
+  assert.match(whole?.owner?.evidence.label ?? '', /^row 1 of targets/)
 })
 
 test('a failing onResume is logged, and a verdict blocked by an unmapped status is logged once', async () => {

@@ -179,9 +179,12 @@ describe(
 
         assert.equal(await cut.waitForExit(), 0, cut.output)
         for (const { action, evidence } of await recoveries(ctx)) {
-          const { presence, process: seen, beatAgeMs } = evidence
+          const { presence, process: seen, heartbeatAgeMs } = evidence
           assert.deepEqual([action, presence, seen], ['replan', 'free', 'unknown'])
-          assert.ok(beatAgeMs > GRACE_MS && beatAgeMs < LEASE_MS, `taken after ${beatAgeMs} ms`)
+          assert.ok(
+            heartbeatAgeMs > GRACE_MS && heartbeatAgeMs < LEASE_MS,
+            `taken after ${heartbeatAgeMs} ms`,
+          )
         }
         const { status, attempts } = await ctx.target('a')
         assert.deepEqual([status, attempts], ['done', GAPS + 1])
@@ -208,7 +211,7 @@ describe(
         await waitFor('it is silent for three leases', async () =>
           (await store.observations()).some(
             ({ worker, evidence }) =>
-              worker.source === 'portal' && evidence.beatAgeMs > 9 * HEARTBEAT_MS,
+              worker.source === 'portal' && evidence.heartbeatAgeMs > 9 * HEARTBEAT_MS,
           ),
         )
         await proxy.open()
@@ -235,9 +238,12 @@ describe(
 
       t.diagnostic(`claimable after ${Math.round(performance.now() - killedAt)} ms`)
       const [taken] = await recoveries(ctx)
-      const { presence, process: seen, beatAgeMs } = taken!.evidence
+      const { presence, process: seen, heartbeatAgeMs } = taken!.evidence
       assert.deepEqual([taken!.action, presence, seen], ['replan', 'free', 'unknown'])
-      assert.ok(beatAgeMs > GRACE_MS && beatAgeMs < LEASE_MS, `taken after ${beatAgeMs} ms`)
+      assert.ok(
+        heartbeatAgeMs > GRACE_MS && heartbeatAgeMs < LEASE_MS,
+        `taken after ${heartbeatAgeMs} ms`,
+      )
     })
   },
 )

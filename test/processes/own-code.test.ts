@@ -124,7 +124,7 @@ for (const engine of ENGINES) {
       const [would, ...more] = await unstuck.recover({ dryRun: true })
       assert.deepEqual(more, [])
       assert.deepEqual(
-        [would?.action, would?.sign, would?.from, would?.to, would?.applied],
+        [would?.action, would?.liveness, would?.from, would?.to, would?.applied],
         ['resume', 'gone', 'in_progress', 'planned', false],
       )
       assert.ok(would && 'pid' in would.evidence)

@@ -150,10 +150,7 @@ for (const engine of isLong ? ENGINES : [sqliteEngine]) {
         /run \w{8} of job is running: 0\/1 done, 26 h old; process \d+ on .* alive/,
       )
       const check = await cli(ctx, 'check', 'job')
-      assert.deepEqual(
-        [check.code, check.data.action, check.data.heldBy.pid],
-        [5, 'wait', slow.pid],
-      )
+      assert.deepEqual([check.code, check.data.action, check.data.owner.pid], [5, 'wait', slow.pid])
 
       assert.equal(slow.isAlive, true)
       assert.deepEqual(await ctx.verdicts(), [])

@@ -14,7 +14,7 @@ const ALIVE: Evidence = {
   presence: 'held',
   presenceKind: 'file',
   process: 'alive',
-  beatAgeMs: 400,
+  heartbeatAgeMs: 400,
   heartbeatMs: 1_000,
   leaseMs: 15_000,
   loopLagMs: 0,
@@ -36,7 +36,7 @@ const DISCONNECTED: Partial<Evidence> = {
   presenceKind: 'session',
   presence: 'free',
   process: 'unknown',
-  beatAgeMs: 5_001,
+  heartbeatAgeMs: 5_001,
 }
 
 const cases: [string, Partial<Evidence>, ObserverHealth, Liveness, RegExp][] = [
@@ -56,7 +56,7 @@ const cases: [string, Partial<Evidence>, ObserverHealth, Liveness, RegExp][] = [
   ],
   [
     'a lock file that is free, before a beat was missed',
-    { presence: 'free', beatAgeMs: 0, process: 'unknown' },
+    { presence: 'free', heartbeatAgeMs: 0, process: 'unknown' },
     TRUSTED_OBSERVER,
     'gone',
     /process 42 on box has ended/,
@@ -77,12 +77,12 @@ const cases: [string, Partial<Evidence>, ObserverHealth, Liveness, RegExp][] = [
   ],
   [
     'a stopped process: it holds its lock and does not beat',
-    { beatAgeMs: 15_001 },
+    { heartbeatAgeMs: 15_001 },
     TRUSTED_OBSERVER,
     'silent',
     /silent: last beat 15 s ago, its lease is 15 s/,
   ],
-  ['a beat as old as the lease', { beatAgeMs: 15_000 }, TRUSTED_OBSERVER, 'present', /./],
+  ['a beat as old as the lease', { heartbeatAgeMs: 15_000 }, TRUSTED_OBSERVER, 'present', /./],
   [
     'a free session lock and a third of the lease without a heartbeat, on another host',
     DISCONNECTED,
@@ -92,7 +92,7 @@ const cases: [string, Partial<Evidence>, ObserverHealth, Liveness, RegExp][] = [
   ],
   [
     'a free session lock and exactly a third of the lease without a heartbeat',
-    { ...DISCONNECTED, beatAgeMs: 5_000 },
+    { ...DISCONNECTED, heartbeatAgeMs: 5_000 },
     TRUSTED_OBSERVER,
     'present',
     /alive/,
@@ -106,14 +106,14 @@ const cases: [string, Partial<Evidence>, ObserverHealth, Liveness, RegExp][] = [
   ],
   [
     'a free session lock of a process that the kernel of this host shows as alive',
-    { ...DISCONNECTED, process: 'alive', beatAgeMs: 15_000 },
+    { ...DISCONNECTED, process: 'alive', heartbeatAgeMs: 15_000 },
     TRUSTED_OBSERVER,
     'present',
     /alive/,
   ],
   [
     'the same process, one lease without a heartbeat',
-    { ...DISCONNECTED, process: 'alive', beatAgeMs: 15_001 },
+    { ...DISCONNECTED, process: 'alive', heartbeatAgeMs: 15_001 },
     TRUSTED_OBSERVER,
     'silent',
     /its lease is 15 s/,
@@ -126,7 +126,7 @@ const cases: [string, Partial<Evidence>, ObserverHealth, Liveness, RegExp][] = [
     /./,
   ],
   [
-    'a free session lock, but the judge was cut off itself',
+    'a free session lock, but the observer was cut off itself',
     DISCONNECTED,
     unstableObserver,
     'present',
@@ -140,15 +140,15 @@ const cases: [string, Partial<Evidence>, ObserverHealth, Liveness, RegExp][] = [
     /./,
   ],
   [
-    'a beat older than the lease, but the judge was cut off itself',
-    { beatAgeMs: 20_000 },
+    'a beat older than the lease, but the observer was cut off itself',
+    { heartbeatAgeMs: 20_000 },
     unstableObserver,
     'unknown',
-    /the judge was cut off too/,
+    /the observer was cut off too/,
   ],
   [
     'the same, one lease later',
-    { beatAgeMs: 35_000 },
+    { heartbeatAgeMs: 35_000 },
     { consecutiveHeartbeats: 9, stableForMs: 15_000, connectedForMs: 15_000 },
     'silent',
     /./,
@@ -162,14 +162,14 @@ const cases: [string, Partial<Evidence>, ObserverHealth, Liveness, RegExp][] = [
   ],
   [
     'a judge that has beaten only once',
-    { presence: 'free', process: 'gone', beatAgeMs: 99_999 },
+    { presence: 'free', process: 'gone', heartbeatAgeMs: 99_999 },
     { ...TRUSTED_OBSERVER, consecutiveHeartbeats: 1 },
     'unknown',
     /not been heard twice/,
   ],
   [
     'no lock at all behind a pooler, and a fresh beat',
-    { presenceKind: 'none', presence: 'unknown', beatAgeMs: 14_000 },
+    { presenceKind: 'none', presence: 'unknown', heartbeatAgeMs: 14_000 },
     TRUSTED_OBSERVER,
     'present',
     /./,
@@ -189,7 +189,7 @@ const anyEvidence: fc.Arbitrary<Evidence> = fc.record({
   presence: fc.constantFrom('held' as const, 'free' as const, 'unknown' as const),
   presenceKind: fc.constantFrom('file' as const, 'session' as const, 'none' as const),
   process: fc.constantFrom('alive' as const, 'gone' as const, 'unknown' as const),
-  beatAgeMs: fc.nat(100_000),
+  heartbeatAgeMs: fc.nat(100_000),
   heartbeatMs: fc.integer({ min: 50, max: 5_000 }),
   leaseMs: fc.integer({ min: 15_000, max: 60_000 }),
   loopLagMs: fc.nat(100_000),
@@ -207,7 +207,7 @@ test('always: P9 a worker that heartbeats within its lease is not silent, and go
     fc.property(anyEvidence, anyObserver, (evidence, judge) => {
       const { liveness, because } = assessLiveness(evidence, judge)
       assert.ok(because.length > 0)
-      if (evidence.beatAgeMs > evidence.leaseMs) return
+      if (evidence.heartbeatAgeMs > evidence.leaseMs) return
       assert.notEqual(liveness, 'silent')
       if (liveness !== 'gone') return
       const proven =
@@ -217,7 +217,7 @@ test('always: P9 a worker that heartbeats within its lease is not silent, and go
       const lostAndLate =
         evidence.presenceKind === 'session' &&
         evidence.presence === 'free' &&
-        evidence.beatAgeMs > graceMs &&
+        evidence.heartbeatAgeMs > graceMs &&
         judge.connectedForMs >= graceMs
       assert.ok(proven || lostAndLate)
     }),

@@ -1,7 +1,7 @@
 import { humanizeDuration } from '../model/time.ts'
 import { sessionGraceMs, type Evidence, type Liveness } from '../model/worker.ts'
 
-/** What the judge knows of itself: who was cut off until now mistakes its own silence for that of others. */
+/** What the observer knows of itself: an observer that was cut off until now mistakes its own silence for that of others. */
 export type ObserverHealth = {
   /** Own beats that the store accepted, without a miss in between. */
   readonly consecutiveHeartbeats: number
@@ -22,51 +22,51 @@ export type LivenessAssessment = { readonly liveness: Liveness; readonly because
 
 /** What the evidence says about a worker. Strongest first; the sentence names the one that was used. */
 export function assessLiveness(evidence: Evidence, observer: ObserverHealth): LivenessAssessment {
-  const { presence, presenceKind, process, beatAgeMs, leaseMs } = evidence
+  const { presence, presenceKind, process, heartbeatAgeMs, leaseMs } = evidence
   const { serverUpMs = Infinity } = evidence
-  const who = evidence.who ?? `process ${evidence.pid} on ${evidence.host}`
+  const name = evidence.label ?? `process ${evidence.pid} on ${evidence.host}`
   const lastHeartbeat = evidence.neverBeat
     ? 'no beat so far'
-    : `last beat ${humanizeDuration(beatAgeMs)} ago`
+    : `last beat ${humanizeDuration(heartbeatAgeMs)} ago`
 
   if (observer.consecutiveHeartbeats < 2) {
     return { liveness: 'unknown', because: 'the judge has not been heard twice in a row itself' }
   }
   if (evidence.told === 'gone')
-    return { liveness: 'gone', because: `${who} has ended: alive() says so` }
+    return { liveness: 'gone', because: `${name} has ended: alive() says so` }
   if (evidence.told === 'alive')
-    return { liveness: 'present', because: `${who} lives: alive() says so` }
+    return { liveness: 'present', because: `${name} lives: alive() says so` }
   if (presenceKind === 'file' && presence === 'free') {
     return {
       liveness: 'gone',
-      because: `${who} has ended: the kernel freed its lock (${lastHeartbeat})`,
+      because: `${name} has ended: the kernel freed its lock (${lastHeartbeat})`,
     }
   }
   if (process === 'gone') {
-    return { liveness: 'gone', because: `${who} no longer exists (${lastHeartbeat})` }
+    return { liveness: 'gone', because: `${name} no longer exists (${lastHeartbeat})` }
   }
   const isStable = observer.stableForMs >= leaseMs
   if (isSessionLost(evidence) && isStable && observer.connectedForMs >= sessionGraceMs(evidence)) {
-    return { liveness: 'gone', because: `${who} lost its database session (${lastHeartbeat})` }
+    return { liveness: 'gone', because: `${name} lost its database session (${lastHeartbeat})` }
   }
-  if (evidence.told === 'unanswered' && beatAgeMs > leaseMs)
-    return { liveness: 'unknown', because: `${who}: alive() gave no answer (${lastHeartbeat})` }
-  if (beatAgeMs > leaseMs && serverUpMs <= leaseMs) {
+  if (evidence.told === 'unanswered' && heartbeatAgeMs > leaseMs)
+    return { liveness: 'unknown', because: `${name}: alive() gave no answer (${lastHeartbeat})` }
+  if (heartbeatAgeMs > leaseMs && serverUpMs <= leaseMs) {
     const since = `its database started only ${humanizeDuration(serverUpMs)} ago`
-    return { liveness: 'unknown', because: `${who}: ${lastHeartbeat}, but ${since}` }
+    return { liveness: 'unknown', because: `${name}: ${lastHeartbeat}, but ${since}` }
   }
-  if (beatAgeMs > leaseMs) {
+  if (heartbeatAgeMs > leaseMs) {
     return isStable
       ? {
           liveness: 'silent',
-          because: `${who} is silent: ${lastHeartbeat}, its lease is ${humanizeDuration(leaseMs)}`,
+          because: `${name} is silent: ${lastHeartbeat}, its lease is ${humanizeDuration(leaseMs)}`,
         }
       : {
           liveness: 'unknown',
-          because: `${who}: ${lastHeartbeat}, but the judge was cut off too and waits one lease`,
+          because: `${name}: ${lastHeartbeat}, but the observer was cut off too and waits one lease`,
         }
   }
-  return { liveness: 'present', because: `${who} is alive: ${lastHeartbeat}` }
+  return { liveness: 'present', because: `${name} is alive: ${lastHeartbeat}` }
 }
 
 /** A worker that is present but whose work has not moved for longer than it may is `stalled`. */
@@ -88,9 +88,9 @@ export function assessProgress(
  * nothing about a process that the kernel shows as alive: there only the lease counts.
  */
 function isSessionLost(evidence: Evidence): boolean {
-  const { presence, presenceKind, process, beatAgeMs } = evidence
+  const { presence, presenceKind, process, heartbeatAgeMs } = evidence
   const isFree = presenceKind === 'session' && presence === 'free'
-  return isFree && process === 'unknown' && beatAgeMs > sessionGraceMs(evidence)
+  return isFree && process === 'unknown' && heartbeatAgeMs > sessionGraceMs(evidence)
 }
 
 /** The kernel shows that the process has ended: no heartbeat can come any more. */

@@ -19,7 +19,7 @@ const ALIVE: Evidence = {
   presence: 'held',
   presenceKind: 'file',
   process: 'alive',
-  beatAgeMs: 400,
+  heartbeatAgeMs: 400,
   heartbeatMs: 1_000,
   leaseMs: 15_000,
   loopLagMs: 0,
@@ -58,17 +58,20 @@ test('a dead holder on this machine: its tree is ended before anything starts', 
 })
 
 test('a holder on this machine that was stopped for longer than its lease is ended with its tree', () => {
-  assert.equal(decideSourceLock(SOURCE_LOCK, makeHolder({ beatAgeMs: 15_001 })).action, 'end-tree')
+  assert.equal(
+    decideSourceLock(SOURCE_LOCK, makeHolder({ heartbeatAgeMs: 15_001 })).action,
+    'end-tree',
+  )
 })
 
 test('a living process that only lost its database session keeps its source until its lease is over', () => {
   const cut = { presenceKind: 'session', presence: 'free' } as const
   assert.equal(
-    decideSourceLock(SOURCE_LOCK, makeHolder({ ...cut, beatAgeMs: 14_000 })).action,
+    decideSourceLock(SOURCE_LOCK, makeHolder({ ...cut, heartbeatAgeMs: 14_000 })).action,
     'refuse',
   )
   assert.equal(
-    decideSourceLock(SOURCE_LOCK, makeHolder({ ...cut, beatAgeMs: 15_001 })).action,
+    decideSourceLock(SOURCE_LOCK, makeHolder({ ...cut, heartbeatAgeMs: 15_001 })).action,
     'end-tree',
   )
 })
@@ -80,19 +83,19 @@ test('a lock file that is free while its process is alive is no reason to kill i
 test('on another machine nothing is proven: it waits lease and kill timeout, and says so', () => {
   const early = decideSourceLock(
     SOURCE_LOCK,
-    makeHolder({ process: 'unknown', beatAgeMs: 44_000 }, false),
+    makeHolder({ process: 'unknown', heartbeatAgeMs: 44_000 }, false),
   )
   assert.equal(early.action, 'wait')
   assert.match(early.because, /cannot be seen from here/)
   const late = decideSourceLock(
     SOURCE_LOCK,
-    makeHolder({ process: 'unknown', beatAgeMs: 45_001 }, false),
+    makeHolder({ process: 'unknown', heartbeatAgeMs: 45_001 }, false),
   )
   assert.equal(late.action, 'take')
   assert.match(late.because, /not proven/)
 })
 
 test('a dead holder in another container is not believed to have taken its command with it', () => {
-  const freed = makeHolder({ presence: 'free', process: 'unknown', beatAgeMs: 2_000 }, false)
+  const freed = makeHolder({ presence: 'free', process: 'unknown', heartbeatAgeMs: 2_000 }, false)
   assert.equal(decideSourceLock(SOURCE_LOCK, freed).action, 'wait')
 })

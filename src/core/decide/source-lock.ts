@@ -35,13 +35,13 @@ export function decideSourceLock(
       return { action: liveness === 'unknown' ? 'wait' : 'refuse', because }
     return { action: 'wait', because: `its command is being ended; ${because}` }
   }
-  const isSilentForALease = evidence.beatAgeMs > evidence.leaseMs
+  const isSilentForALease = evidence.heartbeatAgeMs > evidence.leaseMs
   // A lost database session is no reason to kill a process that is there: it may only be cut off for a moment.
   if (isLocal && evidence.process === 'alive' && !isSilentForALease)
     return { action: 'wait', because }
   if (isLocal) return { action: 'end-tree', because }
   const timeoutMs = evidence.leaseMs + sourceLock.killTimeoutMs
-  const remainingMs = timeoutMs - evidence.beatAgeMs
+  const remainingMs = timeoutMs - evidence.heartbeatAgeMs
   if (remainingMs > 0) {
     const why = 'whether its command still runs cannot be seen from here'
     return {

@@ -16,7 +16,7 @@ const SILENT: Evidence = {
   presence: 'unknown',
   presenceKind: 'none',
   process: 'unknown',
-  beatAgeMs: 60_000,
+  heartbeatAgeMs: 60_000,
   heartbeatMs: 1_000,
   leaseMs: 15_000,
   loopLagMs: 0,

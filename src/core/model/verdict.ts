@@ -61,14 +61,14 @@ export type Verdict = Decision & {
   readonly run: RunId
   readonly source: string
   readonly target: TargetId | null
-  readonly sign: Liveness
+  readonly liveness: Liveness
   readonly evidence: Evidence | RunEvidence
   readonly from: string
   readonly to: string
   /** False in a dry run, and when the row was no longer what had been judged. */
   readonly applied: boolean
   /** Why nobody can apply it: a user's own table has no word for it. Left out when it can be. */
-  readonly cannot?: string
+  readonly blockedBy?: string
   /** The row of a user's own table that the run is; left out for all else, and for targets in such a table. */
   readonly row?: AdoptedRef
 }
@@ -88,9 +88,9 @@ export function blockedReason(
 type WithAdoptedRun = { readonly adopted?: Pick<AdoptedRun, 'cannot'> }
 
 /** The same as a part of the verdict. */
-export function blockedField(run: WithAdoptedRun, decision: Decision): Pick<Verdict, 'cannot'> {
-  const cannot = blockedReason(run, decision)
-  return cannot === null ? {} : { cannot }
+export function blockedField(run: WithAdoptedRun, decision: Decision): Pick<Verdict, 'blockedBy'> {
+  const blockedBy = blockedReason(run, decision)
+  return blockedBy === null ? {} : { blockedBy }
 }
 
 /** What a verdict is about: `target 91bc4f2a of shop`. A row of a user's own table is a run, whoever held it. */
@@ -101,9 +101,9 @@ export function describeSubject({ target, source, run, row }: Verdict): string {
 
 /** A verdict as one line of a log. */
 export function formatVerdict(verdict: Verdict): string {
-  const { action, because, applied, cannot } = verdict
+  const { action, because, applied, blockedBy } = verdict
   const isMutation = action in TARGET_STATUS_AFTER || action in RUN_STATUS_AFTER
   const state = isMutation && !applied ? `${action} (not applied)` : action
-  const why = cannot === undefined ? because : `${because}. ${cannot}`
+  const why = blockedBy === undefined ? because : `${because}. ${blockedBy}`
   return `recovery: ${describeSubject(verdict)}: ${state} — ${why}`
 }

@@ -46,14 +46,14 @@ export type Evidence = {
   readonly presenceKind: Presence['kind']
   readonly process: 'alive' | 'gone' | 'unknown'
   /** Since its last beat, by the store's clock. */
-  readonly beatAgeMs: number
+  readonly heartbeatAgeMs: number
   readonly heartbeatMs: number
   readonly leaseMs: number
   readonly loopLagMs: number
   readonly host: string
   readonly pid: number
   /** In place of process and host, for one that is known by a user's own table alone. */
-  readonly who?: string
+  readonly label?: string
   /** Since the server of its own database started: nobody could beat there before. */
   readonly serverUpMs?: number
   /** There is no beat in its row, and there never was. */

@@ -21,7 +21,7 @@ export type StartAdvice = {
   readonly action: StartAction
   readonly because: string
   /** Why the dead row that is in the way cannot be ended: its table has no status for it. */
-  readonly cannot?: string
+  readonly blockedBy?: string
   readonly run: Run | null
   /** Where a run with one target would continue. */
   readonly target: Target | null
@@ -54,8 +54,8 @@ export async function adviseStart(
   const { decision, owner, target } = assessed
   const live = { hasProgress: hasProgress(run), isHeld: isHeld(assessed) }
   const advice = decideStart(live, decision, lockAdvice)
-  const cannot = advice.action === 'clean' ? blockedField(run, decision) : {}
-  return { ...advice, ...cannot, run, target, owner }
+  const blockedBy = advice.action === 'clean' ? blockedField(run, decision) : {}
+  return { ...advice, ...blockedBy, run, target, owner }
 }
 
 /** Returns the live run of a source. Of several adopted rows: one with an owner, else the newest. */

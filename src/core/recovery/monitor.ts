@@ -79,8 +79,8 @@ function alertKey({ run, target, action }: Verdict): string {
 }
 
 function alertEvent(verdict: Verdict): Parameters<Emit>[0] {
-  const { run, target, source, because, action, cannot } = verdict
-  const isCleaned = action === 'abandon' && cannot === undefined
+  const { run, target, source, because, action, blockedBy } = verdict
+  const isCleaned = action === 'abandon' && blockedBy === undefined
   const command = isCleaned ? 'unstuck clean' : unstuckCommand('explain', [shortId(target ?? run)])
   return { type: 'alert', run, target, source, because, command }
 }

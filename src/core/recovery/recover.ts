@@ -98,7 +98,7 @@ function matchesFilter(
   return (
     (only?.has(target.id) ?? true) &&
     (runFilter?.(run) ?? true) &&
-    evidence.beatAgeMs > olderThanMs &&
+    evidence.heartbeatAgeMs > olderThanMs &&
     (sources.length === 0 || sources.includes(run.source)) &&
     (groups.length === 0 || groups.includes(target.group ?? ''))
   )
@@ -178,7 +178,7 @@ export function toRunVerdict(assessed: AssessedRun, applied: boolean): Verdict {
     target: null,
     ...rowOf(run),
     ...blockedField(run, decision),
-    sign: owner?.assessment.liveness ?? 'unknown',
+    liveness: owner?.assessment.liveness ?? 'unknown',
     evidence,
     from: run.status,
     to: RUN_STATUS_AFTER[decision.action] ?? run.status,

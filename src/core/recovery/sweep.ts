@@ -66,8 +66,8 @@ export async function sweep(store: Store, options: SweepOptions): Promise<Verdic
   await applyPending()
   // A run that lost a target to a timeout is not interrupted: its worker is alive and will claim it again.
   const touched = new Map<RunId, boolean>()
-  for (const { run, applied, sign } of verdicts) {
-    if (applied) touched.set(run, (touched.get(run) ?? false) || isLost({ liveness: sign }))
+  for (const { run, applied, liveness } of verdicts) {
+    if (applied) touched.set(run, (touched.get(run) ?? false) || isLost({ liveness }))
   }
   for (const [run, lost] of touched) await store.settle(run, lost)
   return verdicts
@@ -167,7 +167,7 @@ function toVerdict(
     target: target.id,
     ...rowOf(run),
     ...blockedField(run, decision),
-    sign: liveness,
+    liveness,
     evidence,
     from: target.status,
     to: TARGET_STATUS_AFTER[decision.action] ?? target.status,
@@ -177,5 +177,5 @@ function toVerdict(
 
 /** Returns true if the worker cannot return, or has been silent for too long to be worth a row. */
 function canRetire(evidence: Evidence): boolean {
-  return isProvenDead(evidence) || evidence.beatAgeMs > RETIRE_AFTER_MS
+  return isProvenDead(evidence) || evidence.heartbeatAgeMs > RETIRE_AFTER_MS
 }

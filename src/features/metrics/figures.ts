@@ -12,7 +12,7 @@ import { assess } from '../../core/recovery/assess.ts'
 import { AuditReader } from '../../core/recovery/audit-reader.ts'
 import type { AuditEntry, Store } from '../../core/store/store.ts'
 import { workerViews } from '../../presenters/workers.ts'
-import { sign } from '../../presenters/schema/run.ts'
+import { liveness } from '../../presenters/schema/run.ts'
 
 /** Who asks within this time gets the same answer. */
 const CACHE_MS = 3_000
@@ -124,8 +124,8 @@ export class MetricsCollector {
         live.map(({ health }) => health.state),
       ),
       workers: countByKey(
-        sign.options,
-        workerViews(assessment).map((worker) => worker.sign),
+        liveness.options,
+        workerViews(assessment).map((worker) => worker.liveness),
       ),
       idleSeconds: live.length > 0 ? still / 1_000 : null,
       alertsOpen: alerts.length,

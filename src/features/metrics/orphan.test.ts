@@ -3,8 +3,8 @@ import { test } from 'node:test'
 import { EVIDENCE } from '../../testing/fixtures.ts'
 import { orphanOf } from './orphan.ts'
 
-const ALIVE = { ...EVIDENCE, presence: 'held', process: 'alive', beatAgeMs: 300 } as const
-const SILENT = { ...ALIVE, beatAgeMs: 20_000 }
+const ALIVE = { ...EVIDENCE, presence: 'held', process: 'alive', heartbeatAgeMs: 300 } as const
+const SILENT = { ...ALIVE, heartbeatAgeMs: 20_000 }
 const RUN_EVIDENCE = {
   ageMs: 9e7,
   idleMs: 8e7,

@@ -64,7 +64,7 @@ export function orphanOf(entry: Entry): Orphan | null {
     run,
     reason,
     worker: worker ?? null,
-    silentMs: reason === 'stalled' ? null : evidence.beatAgeMs,
+    silentMs: reason === 'stalled' ? null : evidence.heartbeatAgeMs,
     waiting: waits ? { target, epoch } : null,
   }
 }
@@ -74,7 +74,7 @@ function orphanOfRun(run: RunId, action: string, { owner, idleMs }: RunEvidence)
   if (action === 'abandon') return { ...rest, reason: 'abandoned', silentMs: idleMs }
   if (!owner) return { ...rest, reason: 'stale', silentMs: idleMs }
   const lost = reasonOf(owner)
-  return { ...rest, reason: lost ?? 'overrun', silentMs: lost ? owner.beatAgeMs : null }
+  return { ...rest, reason: lost ?? 'overrun', silentMs: lost ? owner.heartbeatAgeMs : null }
 }
 
 /** Of a worker that was lost; null for one that lived. */

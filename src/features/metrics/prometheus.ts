@@ -69,10 +69,10 @@ export const METRICS: readonly Metric[] = [
   },
   {
     name: 'unstuck_workers',
-    help: 'Workers that have not ended, by their sign of life.',
+    help: 'Workers that have not ended, by liveness.',
     type: 'gauge',
-    labels: ['sign'],
-    values: ({ workers }) => byLabel('sign', workers),
+    labels: ['liveness'],
+    values: ({ workers }) => byLabel('liveness', workers),
   },
   {
     name: 'unstuck_alerts_open',

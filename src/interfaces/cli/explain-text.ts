@@ -97,7 +97,7 @@ function printEvidence(writer: TextWriter, { run, target, owner, now }: Explanat
   if (owner) {
     const { evidence, assessment, worker } = owner
     writer.paragraph(`${capitalize(assessment.because)}. That is called ${assessment.liveness}.`)
-    if (evidence.who === undefined)
+    if (evidence.label === undefined)
       writer.paragraph(
         `Its lock is ${formatPresence(evidence.presence)}; its beats are due every ${humanizeDuration(evidence.heartbeatMs)}, ` +
           `and it counts as silent after ${humanizeDuration(evidence.leaseMs)}. It started ${formatAgo(worker.startedAt, now)}.`,

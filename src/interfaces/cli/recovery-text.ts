@@ -38,7 +38,9 @@ export function printPlan(
   if (needsAttention.length === 0) return
   writer.heading('Needs attention')
   printVerdicts(writer, needsAttention)
-  if (needsAttention.some(({ action, cannot }) => action === 'abandon' && cannot === undefined))
+  if (
+    needsAttention.some(({ action, blockedBy }) => action === 'abandon' && blockedBy === undefined)
+  )
     writer.paragraph('`unstuck clean` marks what is dead.')
 }
 
@@ -74,7 +76,7 @@ function printActive(writer: TextWriter, active: readonly AssessedRun[], now: Mi
         formatDoneOfTotal(run),
         formatAge(evidence.ageMs),
         owner ? formatProcessCell(owner.evidence) : 'nobody',
-        formatAgo(owner ? now - owner.evidence.beatAgeMs : run.lastActivityAt, now),
+        formatAgo(owner ? now - owner.evidence.heartbeatAgeMs : run.lastActivityAt, now),
       ]),
   )
   printOmitted(writer, active.length - ROWS_MAX, '`unstuck runs` lists them')
@@ -123,9 +125,9 @@ function printVerdict(writer: TextWriter, verdict: Verdict, isLate = false): voi
   writer.paragraph('- ', { text: verdict.action, style: 'strong' }, text)
 }
 
-function reasonOf({ because, cannot }: Verdict, isLate: boolean): string {
+function reasonOf({ because, blockedBy }: Verdict, isLate: boolean): string {
   const late = isLate ? ' (not applied)' : ''
-  const why = cannot === undefined ? '' : ` ${cannot}.`
+  const why = blockedBy === undefined ? '' : ` ${blockedBy}.`
   return `: ${because}${late}.${why}`
 }
 
@@ -140,7 +142,7 @@ function printUndo(writer: TextWriter, deeds: readonly Verdict[]): void {
   printFirst(writer, revertibleRuns(deeds), undo, '`unstuck history` lists what can be undone')
   const late = deeds.filter(({ applied }) => !applied)
   if (late.length === 0) return
-  const isAdopted = late.some(({ row, evidence }) => row !== undefined || 'who' in evidence)
+  const isAdopted = late.some(({ row, evidence }) => row !== undefined || 'label' in evidence)
   const or = isAdopted ? ', or your database did not take it, as the log then says' : ''
   writer.paragraph(`${plural(late.length, 'verdict')} not applied: somebody was faster${or}.`)
 }

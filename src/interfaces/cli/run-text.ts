@@ -82,7 +82,7 @@ function printFacts(writer: TextWriter, { run, assessed, now }: RunReport): void
   if (run.finishedAt !== null && run.startedAt !== null)
     facts.push(['took', humanizeDuration(run.finishedAt - run.startedAt)])
   if (run.owner !== null)
-    facts.push(['owner', assessed.owner?.evidence.who ?? `worker ${shortId(run.owner)}`])
+    facts.push(['owner', assessed.owner?.evidence.label ?? `worker ${shortId(run.owner)}`])
   if (run.retryOf !== null) facts.push(['retry of', shortId(run.retryOf)])
   if (counts.refused > 0)
     facts.push(['refused', `${plural(counts.refused, 'late write')}, of claims that had moved on`])

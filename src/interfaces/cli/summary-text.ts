@@ -88,8 +88,8 @@ function printRuns(
     }),
   )
   for (const { run, decision } of runs) {
-    const cannot = blockedReason(run, decision)
-    const also = cannot === null ? '' : ` ${cannot}.`
+    const blockedBy = blockedReason(run, decision)
+    const also = blockedBy === null ? '' : ` ${blockedBy}.`
     writer.paragraph({ text: `${shortId(run.id)}: ${decision.because}.${also}`, style: 'dim' })
   }
   printOmitted(writer, all.length - ROWS_MAX, '`--json` has all')

@@ -11,9 +11,9 @@ export type VerdictGroup = {
 /** Groups verdicts by source, action, outcome and reason, the largest group first. */
 export function groupVerdicts(verdicts: readonly Verdict[]): VerdictGroup[] {
   const groups = Map.groupBy(verdicts, (verdict) => {
-    const { source, action, from, to, target, row, applied, cannot, because } = verdict
+    const { source, action, from, to, target, row, applied, blockedBy, because } = verdict
     const isRun = target === null || row !== undefined
-    return JSON.stringify([source, action, from, to, isRun, applied, cannot, errorKind(because)])
+    return JSON.stringify([source, action, from, to, isRun, applied, blockedBy, errorKind(because)])
   })
   return [...groups.values()]
     .map((all) => ({ first: all[0]!, all }))

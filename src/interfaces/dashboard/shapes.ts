@@ -25,7 +25,7 @@ export type Execution = InferOutput<typeof runs.execution>
 export type AuditEntry = InferOutput<typeof runs.auditEntry>
 export type GroupCounts = InferOutput<typeof runs.groupCounts>
 export type Health = InferOutput<typeof runs.health>
-export type Liveness = InferOutput<typeof runs.sign>
+export type Liveness = InferOutput<typeof runs.liveness>
 export type RunStatus = Run['status']
 export type TargetStatus = Target['status']
 

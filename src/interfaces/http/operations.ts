@@ -30,12 +30,14 @@ export function isDryRun(body: unknown): boolean {
   return (body as { dryRun?: unknown } | null | undefined)?.dryRun === true
 }
 
-/** Returns the result in a sentence. */
+type Sections = { sections: readonly { readonly sentences: readonly string[] }[] }
+
+/** Returns the result in sentences. */
 export function summarizeResult(result: unknown): string {
   if (result instanceof HttpError) return result.message
   if (typeof result !== 'object' || result === null) return 'Done.'
-  const { said, ...rest } = result as Record<string, unknown>
-  if (typeof said === 'string') return said
+  const { sections, ...rest } = result as Record<string, unknown> & Partial<Sections>
+  if (sections) return sections.flatMap(({ sentences }) => sentences).join(' ')
   const counts = Object.entries(rest).flatMap(([name, value]) => {
     if (typeof value === 'number') return [`${name}: ${value}`]
     return Array.isArray(value) ? [`${name}: ${value.length}`] : []

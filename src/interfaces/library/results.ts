@@ -12,7 +12,7 @@ export type Check = {
   action: StartAction
   because: string
   /** Why nobody can end the dead row that is in the way: its table has no word for it. */
-  cannot?: string
+  blockedBy?: string
   run?: Run
   owner?: Owner
   /** Where a run with one target goes on. */
@@ -38,12 +38,12 @@ export type Summary = {
   dead: SummedRun[]
 }
 
-export function toCheck({ action, because, cannot, run, owner, target }: StartAdvice): Check {
+export function toCheck({ action, because, blockedBy, run, owner, target }: StartAdvice): Check {
   const cursor = target && target.seq > 0 ? cursorOf(target) : null
   return {
     action,
     because,
-    ...(cannot !== undefined && { cannot }),
+    ...(blockedBy !== undefined && { blockedBy }),
     ...(run && { run }),
     ...(owner && { owner }),
     ...(cursor && { cursor }),

@@ -43,7 +43,7 @@ function printWorker(
   writer.line(
     { text: `Worker ${shortId(worker.id)}`, style: 'strong' },
     ` of ${worker.source}, ${formatProcess(worker)}: `,
-    formatLiveness(worker.sign),
+    formatLiveness(worker.liveness),
   )
   writer.paragraph(`${worker.because}.`)
   writer.paragraph({

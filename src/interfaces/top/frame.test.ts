@@ -43,7 +43,7 @@ describe('on 80 columns', () => {
     const workers = [
       makeWorker('c0ffee01'),
       makeWorker('c0ffee02', {
-        sign: 'gone',
+        liveness: 'gone',
         pid: 4111,
         targets: 1,
         source: 'directory',
@@ -59,7 +59,7 @@ describe('on 80 columns', () => {
         action: 'abandon',
         from: 'interrupted',
         to: 'abandoned',
-        sign: 'unknown',
+        liveness: 'unknown',
         source: 'tender-portal',
       }),
     ]
@@ -71,8 +71,8 @@ describe('on 80 columns', () => {
   })
 
   test('a row of a table of the user is told by that, and its owner has no made-up id', () => {
-    const who = 'row a/2 of jobs (vm:78)'
-    const workers = [makeWorker('c0ffee01', { who, source: 'import' })]
+    const label = 'row a/2 of jobs (vm:78)'
+    const workers = [makeWorker('c0ffee01', { label, source: 'import' })]
     const listed = draw(at('workers'), makeLook({ view: 'workers', workers }))
     assert.match(listed, /import +row a\/2 of jobs \(vm:78\)/)
     assert.doesNotMatch(listed, /c0ffee01/)
@@ -190,7 +190,7 @@ process 4111 on vm no longer exists (last beat 12 min ago)
 ? help  q quit  ↵ open  / filter  s sort  R recover  C clean  c cancel  u undo
 `
 const WORKERS = `
-unstuck top · 03:12:45 UTC · 2 workers · sort: sign
+unstuck top · 03:12:45 UTC · 2 workers · sort: liveness
 Something is stuck: 2 runs healthy, 1 run stuck for 12 min, 2 targets parked.
  1 Runs  [2 Workers]  3 Recovery   4 Dead letters   5 History
   WORKER    SOURCE     PROCESS     SIGN     TARGETS      UP  LAST BEAT

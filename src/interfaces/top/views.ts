@@ -222,8 +222,8 @@ const WORKERS: ViewSpec<WorkerView> = {
   ],
   empty: 'Nobody is known to be at work. `unstuck work crawl.ts` starts a worker.',
   orders: [
-    { name: 'sign', compare: compareBy(({ sign }) => LIVENESS_RANK.indexOf(sign)) },
-    { name: 'last beat', compare: compareBy(({ lastBeatAt }) => lastBeatAt) },
+    { name: 'liveness', compare: compareBy(({ liveness }) => LIVENESS_RANK.indexOf(liveness)) },
+    { name: 'last beat', compare: compareBy(({ lastHeartbeatAt }) => lastHeartbeatAt) },
     { name: 'targets', compare: (a, b) => b.targets - a.targets },
     { name: 'source', compare: compareBy(({ source }) => source) },
     { name: 'process', compare: compareBy(({ host, pid }) => `${host} ${pid}`) },
@@ -233,13 +233,13 @@ const WORKERS: ViewSpec<WorkerView> = {
     run: null,
     cells: [
       // The id of who has a row of a table of the user's own is made up.
-      worker.who === null ? shortId(worker.id) : '',
+      worker.label === null ? shortId(worker.id) : '',
       worker.source,
       formatProcessCell(worker),
-      formatLiveness(worker.sign),
+      formatLiveness(worker.liveness),
       String(worker.targets),
       formatAge(now - Date.parse(worker.startedAt)),
-      formatAgo(Date.parse(worker.lastBeatAt), now),
+      formatAgo(Date.parse(worker.lastHeartbeatAt), now),
     ],
     about: worker.because,
   }),
@@ -269,7 +269,7 @@ const VERDICTS: ViewSpec<ListedVerdict> = {
     { name: 'action', compare: compareBy(({ verdict }) => verdict.action) },
   ],
   row: ({ verdict, needsAttention, row }) => {
-    const { action, run, target, source, from, to, sign, because } = verdict
+    const { action, run, target, source, from, to, liveness, because } = verdict
     return {
       id: target ?? run,
       run,
@@ -279,7 +279,7 @@ const VERDICTS: ViewSpec<ListedVerdict> = {
         formatSource({ source, adopted: row }),
         // Which word a row gets is its table's affair.
         from === to || row !== null ? '' : `${from.replace('_', ' ')} → ${to}`,
-        formatLiveness(sign),
+        formatLiveness(liveness),
         needsAttention ? (action === 'abandon' ? 'C' : '') : 'R',
       ],
       about: because,

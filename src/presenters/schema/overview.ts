@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { count, time, timeOrNull } from './common.ts'
 import { presentedFields } from './presented.ts'
-import { listedRun, run, runStatus, sign, targetStatus } from './run.ts'
+import { listedRun, run, runStatus, liveness, targetStatus } from './run.ts'
 import { ROLES } from '../../core/model/role.ts'
 
 /** Who is asking whom. */
@@ -39,8 +39,8 @@ export const overview = v.object({
   /** How many are live, shown or not. */
   liveRuns: count,
   workers: v.object(
-    Object.fromEntries(sign.options.map((one) => [one, v.optional(count)])) as Record<
-      (typeof sign.options)[number],
+    Object.fromEntries(liveness.options.map((one) => [one, v.optional(count)])) as Record<
+      (typeof liveness.options)[number],
       v.OptionalSchema<typeof count, undefined>
     >,
   ),
@@ -53,7 +53,7 @@ export const overview = v.object({
       command: v.string(),
     }),
   ),
-  commands: v.array(
+  sourceLocks: v.array(
     v.object({
       source: v.string(),
       worker: v.nullable(v.string()),

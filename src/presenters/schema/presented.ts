@@ -16,12 +16,16 @@ export const undo = v.nullable(
   }),
 )
 
+export const sections = v.array(
+  v.object({ heading: v.nullable(v.string()), sentences: v.array(v.string()) }),
+)
+
 /** What every presented answer has beside its data. */
 export const presentedFields = {
   severity: v.picklist(SEVERITIES),
   /** One line. */
   summary: v.string(),
   /** The sentences that the command line prints. */
-  sections: v.array(v.object({ heading: v.nullable(v.string()), sentences: v.array(v.string()) })),
+  sections,
   undo,
 }

@@ -2,8 +2,8 @@ import * as v from 'valibot'
 import { SEVERITIES } from '../../core/decide/health.ts'
 import { ACTIONS } from '../../core/model/verdict.ts'
 import { count } from './common.ts'
-import { undo } from './presented.ts'
-import { owner, run, sign } from './run.ts'
+import { sections, undo } from './presented.ts'
+import { owner, run, liveness } from './run.ts'
 
 export const verdict = v.object({
   run: v.string(),
@@ -11,12 +11,12 @@ export const verdict = v.object({
   target: v.nullable(v.string()),
   action: v.picklist(ACTIONS),
   because: v.string(),
-  sign,
+  liveness,
   evidence: v.unknown(),
   from: v.string(),
   to: v.string(),
   applied: v.boolean(),
-  cannot: v.nullable(v.string()),
+  blockedBy: v.nullable(v.string()),
 })
 
 /** A live run with its verdict. */
@@ -24,8 +24,8 @@ export const assessedRun = v.object({
   ...run.entries,
   action: v.picklist(ACTIONS),
   because: v.string(),
-  cannot: v.nullable(v.string()),
-  heldBy: v.nullable(owner),
+  blockedBy: v.nullable(v.string()),
+  owner: v.nullable(owner),
   checkpoint: v.nullable(v.object({ page: count, pageTarget: v.nullable(count) })),
   evidence: v.unknown(),
 })
@@ -74,7 +74,7 @@ export const actionResult = v.object({
   run: v.nullable(run),
   /** How many targets it was about. */
   targets: count,
-  said: v.string(),
+  sections,
   dryRun: v.boolean(),
   undo,
   command: v.string(),

@@ -30,7 +30,7 @@ export const advice = v.object({
   source: v.string(),
   action: v.picklist(['start', 'resume', 'clean', 'wait']),
   because: v.string(),
-  cannot: v.nullable(v.string()),
+  blockedBy: v.nullable(v.string()),
   run: v.nullable(runs.run),
   checkpoint: v.nullable(
     v.object({
@@ -41,7 +41,7 @@ export const advice = v.object({
       cursor: v.unknown(),
     }),
   ),
-  heldBy: v.nullable(runs.owner),
+  owner: v.nullable(runs.owner),
 })
 
 /** `summary --json` */

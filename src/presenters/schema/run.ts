@@ -9,7 +9,7 @@ import { count, time, timeOrNull } from './common.ts'
 export const runStatus = v.picklist(RUN_STATUSES)
 export const targetStatus = v.picklist(TARGET_STATUSES)
 export const health = v.picklist(HEALTH_STATES)
-export const sign = v.picklist(['present', 'gone', 'silent', 'stalled', 'unknown'])
+export const liveness = v.picklist(['present', 'gone', 'silent', 'stalled', 'unknown'])
 
 export const run = v.object({
   id: v.string(),
@@ -25,7 +25,9 @@ export const run = v.object({
   skipped: count,
   attempt: count,
   error: v.nullable(v.string()),
-  owner: v.nullable(v.string()),
+  owner: v.nullable(
+    v.object({ worker: v.string(), host: v.nullable(v.string()), pid: v.nullable(count) }),
+  ),
   resumable: v.boolean(),
   retryOf: v.nullable(v.string()),
   /** The row of a table of one's own; `key` is empty where the whole table is the run. */
@@ -98,10 +100,10 @@ export const owner = v.object({
   worker: v.string(),
   host: v.string(),
   pid: count,
-  who: v.nullable(v.string()),
+  label: v.nullable(v.string()),
   startedAt: time,
-  lastBeatAt: time,
-  sign,
+  lastHeartbeatAt: time,
+  liveness,
   because: v.string(),
 })
 
@@ -110,10 +112,10 @@ export const worker = v.object({
   source: v.string(),
   host: v.string(),
   pid: count,
-  who: v.nullable(v.string()),
+  label: v.nullable(v.string()),
   startedAt: time,
-  lastBeatAt: time,
-  sign,
+  lastHeartbeatAt: time,
+  liveness,
   because: v.string(),
   targets: count,
 })
@@ -155,8 +157,8 @@ export const runDetail = v.object({
   trouble: v.array(target),
   executions: v.array(execution),
   audit: v.array(v.object({ ...auditEntry.entries, key: v.nullable(v.string()) })),
-  /** Who has it, or had it last. */
-  heldBy: v.nullable(owner),
+  /** The worker that holds it, or held it last. */
+  owner: v.nullable(owner),
   /** The commands of the command line that fit it now. */
   commands: v.array(v.string()),
 })
@@ -175,9 +177,9 @@ export const explanation = v.object({
   verdict: v.object({
     action: v.string(),
     because: v.string(),
-    cannot: v.nullable(v.string()),
+    blockedBy: v.nullable(v.string()),
   }),
-  heldBy: v.nullable(owner),
+  owner: v.nullable(owner),
   evidence: v.unknown(),
   policy: v.array(setting),
   changes: v.array(v.string()),

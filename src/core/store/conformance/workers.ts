@@ -77,9 +77,9 @@ export function workerTests(engine: Engine): void {
     const answer = await store.heartbeat(beat(worker))
 
     const [after] = await store.observations()
-    assert.ok(before!.evidence.beatAgeMs >= 5_000)
-    assert.ok(before!.evidence.beatAgeMs < 10_000)
-    assert.ok(after!.evidence.beatAgeMs < 2_000)
+    assert.ok(before!.evidence.heartbeatAgeMs >= 5_000)
+    assert.ok(before!.evidence.heartbeatAgeMs < 10_000)
+    assert.ok(after!.evidence.heartbeatAgeMs < 2_000)
     assert.equal(after!.worker.heartbeats, before!.worker.heartbeats + 1)
     assert.equal(after!.evidence.loopLagMs, 7)
     assert.ok(Math.abs(answer.now - Date.now()) < 60_000)

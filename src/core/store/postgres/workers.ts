@@ -223,7 +223,7 @@ function observe(row: ObservationRow): WorkerObservation {
       presence: worker.presence.kind === 'session' ? lock : 'unknown',
       presenceKind: worker.presence.kind,
       process: processState(worker.process),
-      beatAgeMs: Math.max(0, row.beat_age_ms),
+      heartbeatAgeMs: Math.max(0, row.beat_age_ms),
       heartbeatMs: worker.heartbeatMs,
       leaseMs: worker.leaseMs,
       loopLagMs: worker.loopLagMs,

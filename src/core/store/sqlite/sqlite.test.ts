@@ -138,7 +138,10 @@ test('a jump of the wall clock expires no lease', async (t) => {
     t.mock.timers.enable({ apis: ['Date'], now: Date.now() + jump })
 
     const [witnessed] = await store.observations()
-    assert.ok(witnessed!.evidence.beatAgeMs < hour / 2, `age ${witnessed!.evidence.beatAgeMs} ms`)
+    assert.ok(
+      witnessed!.evidence.heartbeatAgeMs < hour / 2,
+      `age ${witnessed!.evidence.heartbeatAgeMs} ms`,
+    )
     assert.deepEqual(await store.settle(), [], 'its worker lives')
     assert.equal(await store.acquireLeadership(other, 60_000), false)
     t.mock.timers.reset()

@@ -246,7 +246,8 @@ function observe(row: SqliteWorkerRow, lockFolder: string, now: number): WorkerO
       presence: probePresence(lockFolder, worker.presence, worker.process),
       presenceKind: worker.presence.kind,
       process: processState(worker.process),
-      beatAgeMs: sameBoot && byUptime >= 0 ? byUptime : Math.max(0, now - worker.lastHeartbeatAt),
+      heartbeatAgeMs:
+        sameBoot && byUptime >= 0 ? byUptime : Math.max(0, now - worker.lastHeartbeatAt),
       heartbeatMs: worker.heartbeatMs,
       leaseMs: worker.leaseMs,
       loopLagMs: worker.loopLagMs,

@@ -31,7 +31,7 @@ export function observe(
     presence: 'unknown',
     presenceKind: 'none',
     process: 'unknown',
-    beatAgeMs:
+    heartbeatAgeMs:
       lastHeartbeatAt === null
         ? Math.max(leaseMs + 1, now - (row.startedAt ?? now))
         : Math.max(0, now - lastHeartbeatAt),
@@ -40,7 +40,7 @@ export function observe(
     loopLagMs: 0,
     host,
     pid: 0,
-    who: `row ${sanitizeLine(row.key)} of ${mapping.name}${owner === null ? '' : ` (${owner})`}`,
+    label: `row ${sanitizeLine(row.key)} of ${mapping.name}${owner === null ? '' : ` (${owner})`}`,
     ...(row.heartbeatAt === null && { neverBeat: true }),
     ...(lastHeartbeatAt !== null &&
       serverStartedAt !== null && { serverUpMs: Math.max(0, now - serverStartedAt) }),

@@ -186,9 +186,9 @@ test('a sentence about a row is one line of bounded length, whatever its id and 
     row({ ...hostile, heartbeatAt: NOW }),
     facts(),
   )
-  const { who, host } = observation!.evidence
-  assert.match(who!, /^row x \]52;c;aGk= of jobs \(h \[2Jy+…\)$/)
-  assert.ok(who!.length < 250 && host.length <= 100)
+  const { label, host } = observation!.evidence
+  assert.match(label!, /^row x \]52;c;aGk= of jobs \(h \[2Jy+…\)$/)
+  assert.ok(label!.length < 250 && host.length <= 100)
 })
 
 test('a row has ids of its own as a run, a target and a worker, the same in every process', () => {

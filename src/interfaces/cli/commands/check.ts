@@ -57,9 +57,9 @@ const ROW_MEANING: Record<StartAdvice['action'], string> = {
   wait: 'Someone may be at it.',
 }
 
-function describeAdvice({ action, cannot, run, owner }: StartAdvice): string {
-  if (cannot !== undefined)
-    return `A dead row is in the way, and nothing here can end it. ${cannot}.`
+function describeAdvice({ action, blockedBy, run, owner }: StartAdvice): string {
+  if (blockedBy !== undefined)
+    return `A dead row is in the way, and nothing here can end it. ${blockedBy}.`
   const isKnown = action === 'wait' && owner !== null
   return run?.adopted && !isKnown ? ROW_MEANING[action] : MEANING[action]
 }

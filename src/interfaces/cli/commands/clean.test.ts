@@ -22,8 +22,8 @@ import {
 
 const JUDGED =
   'id source status createdAt startedAt finishedAt lastActivityAt done total extracted skipped attempt error owner ' +
-  'resumable retryOf adopted action because cannot heldBy checkpoint evidence'
-const VERDICT = 'run source target action because sign evidence from to applied cannot'
+  'resumable retryOf adopted action because blockedBy checkpoint evidence'
+const VERDICT = 'run source target action because liveness evidence from to applied blockedBy'
 
 type CleanFixture = { dead: RunId; alsoDead: RunId; resumable: RunId; live: RunId }
 
@@ -350,8 +350,8 @@ describe('summary', { concurrency: 2 }, () => {
       [4, [live], [resumable], [alsoDead, dead]],
     )
     assert.equal(
-      Object.keys(data.active[0].heldBy).join(' '),
-      'worker host pid who startedAt lastBeatAt sign because',
+      Object.keys(data.active[0].owner).join(' '),
+      'worker host pid label startedAt lastHeartbeatAt liveness because',
     )
     assert.equal(Object.keys(data.resumable[0].checkpoint).join(' '), 'page pageTarget')
     assert.equal((await ctx.json(['summary', '--age', '30h'], 3)).dead.length, 0)

@@ -154,15 +154,15 @@ function printCleaned(
   } else if (cleaned.length === 0) writer.paragraph('Nothing was changed.')
   // What was not marked comes first: a person may have to look at it.
   const sorted = cleaned.toSorted((a, b) => Number(a.applied) - Number(b.applied))
-  for (const { run, source, row, applied, cannot } of sorted.slice(0, LINES_MAX)) {
+  for (const { run, source, row, applied, blockedBy } of sorted.slice(0, LINES_MAX)) {
     const id = shortId(run)
     const what = `${id} of ${formatSource({ source, adopted: row })}`
     writer.paragraph(
       applied
         ? `- ${what} is marked as ${row ? 'ended' : CLEANED}; its data is kept. Undo: \`unstuck revert ${id}\``
-        : cannot === undefined
+        : blockedBy === undefined
           ? `- ${what} was left alone: it changed meanwhile.`
-          : `- ${what} was left alone. ${cannot}.`,
+          : `- ${what} was left alone. ${blockedBy}.`,
     )
   }
   const rest = sorted.slice(LINES_MAX)

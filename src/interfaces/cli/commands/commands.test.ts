@@ -26,7 +26,7 @@ const source = 'directory'
 const HOUR_MS = 3_600_000
 const RUN_FIELDS =
   'id source status createdAt startedAt finishedAt lastActivityAt done total extracted skipped attempt error owner resumable retryOf adopted'
-const WORKER_FIELDS = 'id source host pid who startedAt lastBeatAt sign because targets'
+const WORKER_FIELDS = 'id source host pid label startedAt lastHeartbeatAt liveness because targets'
 
 let database: TestDatabase
 let store: Store
@@ -197,7 +197,7 @@ test('workers are shown with their liveness and the reason', async () => {
   const { items, next } = await json(['workers'])
   assert.equal(next, null)
   assert.equal(Object.keys(items[0]).join(' '), WORKER_FIELDS)
-  assert.deepEqual([items[0].sign, items[0].targets], ['present', 1])
+  assert.deepEqual([items[0].liveness, items[0].targets], ['present', 1])
   assert.match(items[0].because, /is alive: last beat/)
   assert.deepEqual(await json(['workers', '--older', '1h']), { items: [], next: null })
 })
@@ -291,7 +291,7 @@ test('a run whose workers are all lost is stuck; one that was never claimed is d
     ],
   )
   const { items } = await json(['workers', '--older', '1h'])
-  assert.equal(items[0].sign, 'silent')
+  assert.equal(items[0].liveness, 'silent')
 })
 
 test('abandoned runs are shown with their outcome', async () => {

@@ -10,7 +10,7 @@ import {
   type CliTestContext,
 } from '../../../testing/cli-test-context.ts'
 
-const EXPLAINED = 'run target verdict heldBy evidence policy changes trail'
+const EXPLAINED = 'run target verdict owner evidence policy changes trail'
 
 /** What stands under each heading. */
 async function explained(ctx: CliTestContext, id: string): Promise<Record<string, string>> {
@@ -54,7 +54,13 @@ describe('explain', { concurrency: 2 }, () => {
     const data = await ctx.json(['explain', claimed.target])
     assert.equal(Object.keys(data).join(' '), EXPLAINED)
     assert.deepEqual(
-      [data.run.id, data.target.id, data.verdict.action, data.heldBy.sign, data.evidence.process],
+      [
+        data.run.id,
+        data.target.id,
+        data.verdict.action,
+        data.owner.liveness,
+        data.evidence.process,
+      ],
       [run, claimed.target, 'leave', 'present', 'alive'],
     )
     assert.deepEqual(data.policy[0], {
@@ -77,8 +83,8 @@ describe('explain', { concurrency: 2 }, () => {
     await ctx.database.advanceClock(HOUR_MS)
     await ctx.store.heartbeat({ worker, claimIds: [claimId], loopLagMs: 0 })
     for (const id of [run, target]) {
-      const { verdict, heldBy } = await ctx.json(['explain', id])
-      assert.deepEqual([verdict.action, heldBy.sign], ['alert', 'stalled'])
+      const { verdict, owner } = await ctx.json(['explain', id])
+      assert.deepEqual([verdict.action, owner.liveness], ['alert', 'stalled'])
     }
   })
 
@@ -160,8 +166,8 @@ describe('explain', { concurrency: 2 }, () => {
     assert.match(ended['What is known']!, /^It ended (?:just now|\d{1,2} s ago)\./)
     assert.match(ended['Verdict']!, /^leave: the run is failed\./)
     assert.match(ended['What would change it']!, /only a person opens it again/)
-    const { heldBy, evidence, policy } = await ctx.json(['explain', run])
-    assert.deepEqual([heldBy, evidence, policy], [null, null, []])
+    const { owner, evidence, policy } = await ctx.json(['explain', run])
+    assert.deepEqual([owner, evidence, policy], [null, null, []])
     assert.match((await explained(ctx, failed.target))['What would change it']!, /reset-failed/)
   })
 

@@ -86,14 +86,14 @@ describe('recover', { concurrency: 2 }, () => {
     assert.equal(Object.keys(done).join(' '), 'severity active verdicts applied unreadable dryRun')
     assert.equal(
       Object.keys(done.verdicts[0]).join(' '),
-      'run source target action because sign evidence from to applied cannot',
+      'run source target action because liveness evidence from to applied blockedBy',
     )
     assert.deepEqual([planned.applied, planned.dryRun], [0, true])
     assert.deepEqual([done.applied, done.dryRun], [3, false])
     assert.deepEqual(namedTargets(done), namedTargets(planned))
     assert.equal(done.active.length, 3)
     assert.match(done.verdicts[0].because, /no longer exists/)
-    assert.equal(done.verdicts[0].sign, 'gone')
+    assert.equal(done.verdicts[0].liveness, 'gone')
 
     const statuses = await Promise.all(
       [crawl.ca, crawl.tx, job.target, living.target].map(
@@ -184,7 +184,7 @@ describe('recover', { concurrency: 2 }, () => {
     await savePage(ctx.store, held)
     await ctx.database.advanceClock(60_000)
     const { verdicts } = await ctx.json(['recover'])
-    assert.deepEqual([verdicts[0].action, verdicts[0].sign], ['resume', 'silent'])
+    assert.deepEqual([verdicts[0].action, verdicts[0].liveness], ['resume', 'silent'])
   })
 
   test('verdicts that need attention give exit code 3, with the next command', async () => {
@@ -242,10 +242,10 @@ describe('check', { concurrency: 2 }, () => {
         const data = await ctx.json(['check', source], source === 'busy' ? 5 : 0)
         assert.equal(
           Object.keys(data).join(' '),
-          'source action because cannot run checkpoint heldBy',
+          'source action because blockedBy run checkpoint owner',
         )
         assert.equal(data.source, source)
-        return [data.action, data.run?.source, data.checkpoint?.page, data.heldBy?.sign]
+        return [data.action, data.run?.source, data.checkpoint?.page, data.owner?.liveness]
       }),
     )
     assert.deepEqual(actions, [

@@ -109,8 +109,8 @@ function needsAttention(
   return unreadable.length > 0 || verdicts.some(isUnresolved)
 }
 
-function isUnresolved({ action, applied, cannot }: Verdict): boolean {
-  if (cannot !== undefined) return true
+function isUnresolved({ action, applied, blockedBy }: Verdict): boolean {
+  if (blockedBy !== undefined) return true
   return ['alert', 'park', 'hold', 'fail'].includes(action) || (action === 'abandon' && !applied)
 }
 

@@ -30,7 +30,7 @@ export const command = defineCommand({
     const now = assessment?.now ?? Date.now()
     const all = assessment ? workerViews(assessment) : []
     const items = all.filter(
-      ({ lastBeatAt }) => now - Date.parse(lastBeatAt) > (options.older ?? -Infinity),
+      ({ lastHeartbeatAt }) => now - Date.parse(lastHeartbeatAt) > (options.older ?? -Infinity),
     )
     const adopts = (await settings()).adopted.length > 0
     return {
@@ -68,14 +68,14 @@ export function printWorkers(
     items.map((worker) => [
       shortId(worker.id),
       formatProcessCell(worker),
-      formatLiveness(worker.sign),
+      formatLiveness(worker.liveness),
       String(worker.targets),
       formatAge(now - Date.parse(worker.startedAt)),
-      formatAgo(Date.parse(worker.lastBeatAt), now),
+      formatAgo(Date.parse(worker.lastHeartbeatAt), now),
     ]),
   )
-  const doubtful = items.filter(({ sign }) => sign !== 'present')
+  const doubtful = items.filter(({ liveness }) => liveness !== 'present')
   if (doubtful.length > 0) writer.heading('Why')
-  for (const { id, sign, because } of doubtful)
-    writer.paragraph(`${shortId(id)} ${sign}: ${because}.`)
+  for (const { id, liveness, because } of doubtful)
+    writer.paragraph(`${shortId(id)} ${liveness}: ${because}.`)
 }

@@ -225,27 +225,41 @@ test('a schema is missing, older, current, newer or of a pre-release', () => {
 
 const NOW = Date.parse('2026-11-16T04:12:03.250Z')
 
-function worker(given: Partial<WorkerView>, beatAgeMs = 60_000): WorkerView {
-  const lastBeatAt = new Date(NOW - beatAgeMs).toISOString()
-  const facts = { id: newId(), source: 's', host: 'h', pid: 1, startedAt: lastBeatAt, lastBeatAt }
-  return { ...facts, who: null, sign: 'present', because: 'its beats say so', targets: 1, ...given }
+function worker(given: Partial<WorkerView>, heartbeatAgeMs = 60_000): WorkerView {
+  const lastHeartbeatAt = new Date(NOW - heartbeatAgeMs).toISOString()
+  const facts = {
+    id: newId(),
+    source: 's',
+    host: 'h',
+    pid: 1,
+    startedAt: lastHeartbeatAt,
+    lastHeartbeatAt,
+  }
+  return {
+    ...facts,
+    label: null,
+    liveness: 'present',
+    because: 'its beats say so',
+    targets: 1,
+    ...given,
+  }
 }
 
 test('a lost worker counts when it still holds something and had time to be recovered', () => {
   const result = (...workers: WorkerView[]): string => workersFinding(workers, NOW).result
   assert.equal(result(), 'ok')
   assert.equal(result(worker({})), 'ok')
-  assert.equal(result(worker({ sign: 'gone', targets: 0 })), 'ok')
-  assert.equal(result(worker({ sign: 'gone' }, 4_000)), 'ok', 'recovery may be under way')
-  assert.equal(result(worker({ sign: 'unknown' })), 'ok')
-  assert.equal(result(worker({ sign: 'gone' })), 'warning')
-  assert.equal(result(worker({}), worker({ sign: 'silent', targets: 9 })), 'warning')
-  assert.match(workersFinding([worker({ sign: 'gone' })], NOW).mend ?? '', /`unstuck recover`/)
+  assert.equal(result(worker({ liveness: 'gone', targets: 0 })), 'ok')
+  assert.equal(result(worker({ liveness: 'gone' }, 4_000)), 'ok', 'recovery may be under way')
+  assert.equal(result(worker({ liveness: 'unknown' })), 'ok')
+  assert.equal(result(worker({ liveness: 'gone' })), 'warning')
+  assert.equal(result(worker({}), worker({ liveness: 'silent', targets: 9 })), 'warning')
+  assert.match(workersFinding([worker({ liveness: 'gone' })], NOW).mend ?? '', /`unstuck recover`/)
 })
 
 test('owners of rows in tables of one’s own are not called workers', () => {
-  const row = worker({ who: 'row 7 of jobs' })
-  const lost = workersFinding([worker({ who: 'row 7 of jobs', sign: 'silent' })], NOW)
+  const row = worker({ label: 'row 7 of jobs' })
+  const lost = workersFinding([worker({ label: 'row 7 of jobs', liveness: 'silent' })], NOW)
   assert.match(
     workersFinding([row], NOW).found,
     /^No worker is at work, 1 row of your tables with a/,

@@ -28,10 +28,10 @@ export function runsFinding(overview: ReturnType<typeof presentOverview>): Findi
 export function workersFinding(workers: readonly WorkerView[], now: Millis): Finding {
   const present = workers.filter(isPresent)
   const lost = workers.filter(
-    ({ sign, targets, lastBeatAt }) =>
-      (sign === 'gone' || sign === 'silent') &&
+    ({ liveness, targets, lastHeartbeatAt }) =>
+      (liveness === 'gone' || liveness === 'silent') &&
       targets > 0 &&
-      now - Date.parse(lastBeatAt) > RECOVERY_MS,
+      now - Date.parse(lastHeartbeatAt) > RECOVERY_MS,
   )
   const atWork = present.filter(isOwn).length
   const rows = present.length - atWork
@@ -48,8 +48,8 @@ export function workersFinding(workers: readonly WorkerView[], now: Millis): Fin
   return warning('workers', found, {
     details: firstOf(
       lost.map(
-        ({ id, sign, because, targets }) =>
-          `${shortId(id)} ${sign}, ${plural(targets, 'target')}: ${because}`,
+        ({ id, liveness, because, targets }) =>
+          `${shortId(id)} ${liveness}, ${plural(targets, 'target')}: ${because}`,
       ),
     ),
     ...(areTheirs ? ROWS_ADVICE : workersAdvice(atWork)),
@@ -60,13 +60,13 @@ export function isWorking(worker: WorkerView): boolean {
   return isPresent(worker) && isOwn(worker)
 }
 
-function isPresent({ sign }: WorkerView): boolean {
-  return sign === 'present' || sign === 'stalled'
+function isPresent({ liveness }: WorkerView): boolean {
+  return liveness === 'present' || liveness === 'stalled'
 }
 
 /** The others are owners of rows in tables of the user's own. */
-function isOwn({ who }: WorkerView): boolean {
-  return who === null
+function isOwn({ label }: WorkerView): boolean {
+  return label === null
 }
 
 const ROWS_ADVICE = {

@@ -19,12 +19,12 @@ const verdict = (change: Partial<Verdict> = {}): Verdict => ({
   target: TARGET,
   action: 'resume',
   because: 'process 7 has ended; goes on after page 3',
-  sign: 'gone',
+  liveness: 'gone',
   evidence: null,
   from: 'in_progress',
   to: 'planned',
   applied: false,
-  cannot: null,
+  blockedBy: null,
   ...change,
 })
 const recovery = (verdicts: Verdict[], change: Partial<Recovery> = {}): Recovery => ({
@@ -139,7 +139,7 @@ test('a row of a table of the user is named, and leads to its run', () => {
   const whole = { ...run, adopted: { ...adopted, key: '' } }
   const [target] = resultOfRecovery(recovery([verdict()], { active: [whole] })).changes
   assert.equal(target?.what, 'target 91bc4f2a of shop')
-  const held = verdict({ evidence: { presence: 'unknown', who: 'row 3 of jobs (w-3)' } })
+  const held = verdict({ evidence: { presence: 'unknown', label: 'row 3 of jobs (w-3)' } })
   const [row] = resultOfRecovery(recovery([held], { active: [whole] })).changes
   assert.deepEqual([row?.what, row?.page], ['row 3 of jobs (w-3)', `/targets/${TARGET}`])
 })
@@ -187,14 +187,15 @@ test('a retry of dead letters tells run by run, refusals too', () => {
 test('a sentence is enough for an action on one run; a preview need not say that it is one', () => {
   const undo = { label: 'Undo', calls: [], command: 'unstuck revert 4f2a91bc' }
   const said = '2 would be reset. Nothing was changed.'
-  const done = { run: null, targets: 2, said, dryRun: true, undo, command: 'x' }
+  const sections = [{ heading: null, sentences: [said] }]
+  const done = { run: null, targets: 2, sections, dryRun: true, undo, command: 'x' }
   const shown = resultOfAction(done, 'targets')
   assert.deepEqual([shown.count, shown.summary], [2, '2 would be reset.'])
   assert.equal(resultOfAction({ ...done, dryRun: false }, 'targets').undo, undo)
 })
 
 test('without targets there is nothing to reset, but still a run to cancel', () => {
-  const none = { run: null, targets: 0, said: '', dryRun: true, undo: null, command: 'x' }
+  const none = { run: null, targets: 0, sections: [], dryRun: true, undo: null, command: 'x' }
   assert.equal(resultOfAction(none, 'targets').count, 0)
   assert.equal(resultOfAction(none, 'run').count, 1)
 })

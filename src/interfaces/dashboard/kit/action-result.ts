@@ -98,13 +98,14 @@ export function resultOfCleaning(response: Cleaning): ActionResult {
 
 /** An action on one run, or on targets of it: a sentence says it all. `about`: what it needs at least one of. */
 export function resultOfAction(response: ActionResponse, about: 'run' | 'targets'): ActionResult {
-  const { targets, said, dryRun, undo, command } = response
+  const { targets, sections, dryRun, undo, command } = response
+  const summary = sections.flatMap(({ sentences }) => sentences).join(' ')
   return {
     isDone: !dryRun,
     plan: null,
     count: about === 'run' ? Math.max(1, targets) : targets,
     // The dialog itself says that this is a preview.
-    summary: dryRun ? said.replace(/\s*Nothing was changed\./, '') : said,
+    summary: dryRun ? summary.replace(/\s*Nothing was changed\./, '') : summary,
     changes: [],
     needsAttention: [],
     omitted: NONE_OMITTED,
@@ -201,7 +202,7 @@ function adoptedRowsOf(runs: readonly AssessedRun[]): AdoptedRows {
 }
 
 function changeOfVerdict(verdict: Verdict, isPreview: boolean, rows: AdoptedRows): ActionChange {
-  const { run, source, target, action, because, evidence, from, to, applied, cannot } = verdict
+  const { run, source, target, action, because, evidence, from, to, applied, blockedBy } = verdict
   const row = rows.get(run)
   // A row that is a run has a target in the books only: the run is what people know.
   const isOfRun = target === null || row !== undefined
@@ -215,7 +216,7 @@ function changeOfVerdict(verdict: Verdict, isPreview: boolean, rows: AdoptedRows
         : (rowOfEvidence(evidence) ?? `target ${shortId(target)} of ${source}`),
     page: isOfRun ? `/runs/${run}` : `/targets/${target}`,
     ...(row ? NO_MOVE : { from, to }),
-    because: withBlockedBy(because, cannot),
+    because: withBlockedBy(because, blockedBy),
     evidence,
     outcome: isPreview ? 'planned' : applied ? 'done' : 'late',
   }
@@ -234,11 +235,11 @@ function changeOfDeadRun(run: AssessedRun): ActionChange {
 }
 
 function changeOfKeptRun(run: AssessedRun): ActionChange {
-  const { id, source, action, status, because, cannot, evidence, adopted } = run
+  const { id, source, action, status, because, blockedBy, evidence, adopted } = run
   return {
     id,
     action,
-    because: withBlockedBy(because, cannot),
+    because: withBlockedBy(because, blockedBy),
     evidence,
     what: adopted ? describeRow(source, adopted) : `run ${shortId(id)} of ${source}`,
     page: `/runs/${id}`,
@@ -249,8 +250,8 @@ function changeOfKeptRun(run: AssessedRun): ActionChange {
 }
 
 /** The reason, and why it cannot be done to a row of a table of the user's own. */
-function withBlockedBy(because: string, cannot: string | null): string {
-  return cannot === null ? because : `${because}. ${cannot}`
+function withBlockedBy(because: string, blockedBy: string | null): string {
+  return blockedBy === null ? because : `${because}. ${blockedBy}`
 }
 
 function describeLate(late: number): string {

@@ -10,7 +10,7 @@ const run = { id: ID, source: 'shop' }
 const target = { id: ID, key: 'Ohio', page: 7 }
 const shown = (change: Partial<ActionResult> = {}): ActionResult => ({
   ...resultOfAction(
-    { run: null, targets: 3, said: '', dryRun: true, undo: null, command: '' },
+    { run: null, targets: 3, sections: [], dryRun: true, undo: null, command: '' },
     'targets',
   ),
   ...change,

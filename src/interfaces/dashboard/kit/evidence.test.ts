@@ -6,7 +6,7 @@ const worker = {
   presence: 'free',
   presenceKind: 'file',
   process: 'gone',
-  beatAgeMs: 40_000,
+  heartbeatAgeMs: 40_000,
   heartbeatMs: 1_000,
   leaseMs: 15_000,
   loopLagMs: 3,
@@ -32,7 +32,7 @@ test('a lock that cannot be seen is not called free, and no lock is said to be n
 })
 
 test('evidence about an adopted owner comes from its table or alive()', () => {
-  const row = { ...worker, presence: 'unknown', presenceKind: 'none', who: 'row 7 of jobs' }
+  const row = { ...worker, presence: 'unknown', presenceKind: 'none', label: 'row 7 of jobs' }
   assert.deepEqual(evidenceSentences(row), [
     'Its last beat was 40 s old, and after 15 s it counts as silent.',
   ])

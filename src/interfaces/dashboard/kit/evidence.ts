@@ -8,11 +8,11 @@ export function evidenceSentences(evidence: unknown): string[] {
 
 /** `row 7 of jobs (host1)`: what a table of the user's own calls who had it; null for a worker of our own. */
 export function rowOfEvidence(evidence: unknown): string | null {
-  return isRecord(evidence) && typeof evidence['who'] === 'string' ? evidence['who'] : null
+  return isRecord(evidence) && typeof evidence['label'] === 'string' ? evidence['label'] : null
 }
 
 function workerSentences(evidence: Record<string, unknown>): string[] {
-  if ('who' in evidence) return tableSentences(evidence)
+  if ('label' in evidence) return tableSentences(evidence)
   const { presence, presenceKind, process, host, pid } = evidence
   const who = `Process ${text(pid)} on ${text(host)}`
   const looked = {
@@ -30,11 +30,11 @@ function workerSentences(evidence: Record<string, unknown>): string[] {
 
 /** Of somebody who is known by a table of the user's own alone. */
 function tableSentences(evidence: Record<string, unknown>): string[] {
-  const { told, neverBeat, beatAgeMs, leaseMs } = evidence
+  const { told, neverBeat, heartbeatAgeMs, leaseMs } = evidence
   if (told === 'alive') return ['The config’s alive() says that it lives.']
   if (told === 'gone') return ['The config’s alive() says that it has ended.']
   const said =
-    neverBeat === true ? 'It has never beaten.' : heartbeatSentence({ beatAgeMs, leaseMs })
+    neverBeat === true ? 'It has never beaten.' : heartbeatSentence({ heartbeatAgeMs, leaseMs })
   return said === undefined ? [] : [said]
 }
 
@@ -49,16 +49,16 @@ function lockSentence(kind: string, presence: string): string | undefined {
 }
 
 function heartbeatSentence({
-  beatAgeMs,
+  heartbeatAgeMs,
   heartbeatMs,
   leaseMs,
 }: Record<string, unknown>): string | undefined {
-  if (!isNumber(beatAgeMs)) return undefined
+  if (!isNumber(heartbeatAgeMs)) return undefined
   const due = isNumber(heartbeatMs) ? `; one is due every ${humanizeDuration(heartbeatMs)}` : ''
   const lease = isNumber(leaseMs)
     ? `, and after ${humanizeDuration(leaseMs)} it counts as silent`
     : ''
-  return `Its last beat was ${humanizeDuration(beatAgeMs)} old${due}${lease}.`
+  return `Its last beat was ${humanizeDuration(heartbeatAgeMs)} old${due}${lease}.`
 }
 
 /** A thread that is busy for a second or more may explain a silence. */

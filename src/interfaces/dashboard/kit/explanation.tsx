@@ -9,17 +9,17 @@ import { WorkerName } from './worker-name.tsx'
 
 /** A verdict for people: the reason first, then the evidence, the settings it hangs on, and what comes next. */
 export function ExplanationDetails({ explanation }: { explanation: Explanation }) {
-  const { verdict, heldBy, evidence, policy, changes } = explanation
+  const { verdict, owner, evidence, policy, changes } = explanation
   const sentences = evidenceSentences(evidence)
   return (
     <div class="explained">
       <p class="explained-verdict">
         <Pill {...actionStyle(verdict.action)} /> {safe(verdict.because)}
       </p>
-      {heldBy && (
+      {owner && (
         <p>
-          <StatusPill is={heldBy.sign} why={safe(heldBy.because)} /> <WorkerName is={heldBy} />,
-          last beat <Age at={heldBy.lastBeatAt} />
+          <StatusPill is={owner.liveness} why={safe(owner.because)} /> <WorkerName is={owner} />,
+          last beat <Age at={owner.lastHeartbeatAt} />
         </p>
       )}
       {sentences.length > 0 && (

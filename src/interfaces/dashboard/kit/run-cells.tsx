@@ -66,7 +66,7 @@ export function RunEta({ run: { pace } }: { run: ListedRun }) {
 
 /** A crawl has many workers and no owner. */
 export function RunOwner({ run }: { run: ListedRun }) {
-  // The id of who has a row is made up: its table knows the row, and perhaps a name.
+  // The worker id of an adopted row is derived: the table knows the row, and perhaps a name.
   if (run.owner !== null && run.adopted) {
     const row = formatRow(run.adopted)
     return (
@@ -76,11 +76,11 @@ export function RunOwner({ run }: { run: ListedRun }) {
   if (run.owner !== null) {
     return (
       <Link to="/workers" class="mono">
-        {shortId(run.owner)}
+        {shortId(run.owner.worker)}
       </Link>
     )
   }
   if (run.kind === 'single')
-    return <span class="faint">{run.adopted ? 'not known' : 'nobody'}</span>
+    return <span class="faint">{run.adopted ? 'not known' : 'no owner'}</span>
   return <Link to={`/workers?q=${encodeURIComponent(run.source)}`}>workers</Link>
 }

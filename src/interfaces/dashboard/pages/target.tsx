@@ -182,18 +182,18 @@ function formatPage({ page, pageTarget }: Target): string {
     : `${formatNumber(page)} of ${formatNumber(pageTarget)}`
 }
 
-function Claim({ target, explanation: { heldBy } }: { target: Target; explanation: Explanation }) {
+function Claim({ target, explanation: { owner } }: { target: Target; explanation: Explanation }) {
   if (target.worker === null) return <p class="faint">No worker holds it.</p>
   return (
     <Facts
       of={[
         ['Worker', <span class="mono">{shortId(target.worker)}</span>],
         ['Claimed', <Age at={target.claimedAt} />],
-        ...(heldBy
+        ...(owner
           ? ([
-              ['Who', <WorkerName is={heldBy} />],
-              ['Sign of life', <StatusPill is={heldBy.sign} why={safe(heldBy.because)} />],
-              ['Last beat', <Age at={heldBy.lastBeatAt} />],
+              ['Who', <WorkerName is={owner} />],
+              ['Sign of life', <StatusPill is={owner.liveness} why={safe(owner.because)} />],
+              ['Last beat', <Age at={owner.lastHeartbeatAt} />],
             ] as const)
           : []),
       ]}

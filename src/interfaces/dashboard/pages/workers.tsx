@@ -18,7 +18,7 @@ import type { Page, Liveness, Worker } from '../shapes.ts'
 import { LIVENESS_ORDER, sortWorkers } from './workers/order.ts'
 import { LivenessLegend } from './workers/liveness-legend.tsx'
 
-const SPEC = { sign: 'many', q: 'one' } as const
+const SPEC = { liveness: 'many', q: 'one' } as const
 
 /** Who is there, who is not, and why we believe so. */
 export function Workers() {
@@ -42,7 +42,7 @@ export function Workers() {
             >
               <WorkerList of={workers} state={state} />
             </Section>
-            <LivenessLegend hasRows={workers.some(({ who }) => who !== null)} />
+            <LivenessLegend hasRows={workers.some(({ label }) => label !== null)} />
           </>
         )}
       </Loaded>
@@ -57,9 +57,9 @@ function WorkerList(props: {
   const { filters, clear } = props.state
   const q = filters.q.toLowerCase()
   const rows = props.of.filter(
-    ({ sign, source, who, host, pid, id }) =>
-      (filters.sign.length === 0 || filters.sign.includes(sign)) &&
-      `${source}\n${who ?? pid}\n${host}\n${id}`.toLowerCase().includes(q),
+    ({ liveness, source, label, host, pid, id }) =>
+      (filters.liveness.length === 0 || filters.liveness.includes(liveness)) &&
+      `${source}\n${label ?? pid}\n${host}\n${id}`.toLowerCase().includes(q),
   )
   if (props.of.length === 0) {
     return (
@@ -83,7 +83,7 @@ function WorkerList(props: {
       columns={COLUMNS}
       rows={rows}
       rowKey={({ id }) => id}
-      isTrouble={({ sign, targets }) => isLost(sign) && targets > 0}
+      isTrouble={({ liveness, targets }) => isLost(liveness) && targets > 0}
     />
   )
 }
@@ -92,16 +92,16 @@ const COLUMNS: readonly Column<Worker>[] = [
   {
     head: 'Worker',
     isTitle: true,
-    cell: ({ id, source, who }) => (
+    cell: ({ id, source, label }) => (
       <>
         <Link class="row-link" to={`/runs?status=live&source=${encodeURIComponent(source)}`}>
           {source === '' ? 'background recovery' : <Text value={source} />}
         </Link>
-        {who === null && <div class="faint mono small">{shortId(id)}</div>}
+        {label === null && <div class="faint mono small">{shortId(id)}</div>}
       </>
     ),
   },
-  { head: 'Sign', cell: ({ sign, because }) => <StatusPill is={sign} why={because} /> },
+  { head: 'Liveness', cell: ({ liveness, because }) => <StatusPill is={liveness} why={because} /> },
   {
     head: 'Why we believe so',
     isWide: true,
@@ -109,15 +109,19 @@ const COLUMNS: readonly Column<Worker>[] = [
   },
   {
     head: 'Process',
-    cell: ({ who, host, pid }) => (
+    cell: ({ label, host, pid }) => (
       <span class="mono small">
-        <Text value={who ?? host} />
-        {who === null && <span class="faint"> · {pid}</span>}
+        <Text value={label ?? host} />
+        {label === null && <span class="faint"> · {pid}</span>}
       </span>
     ),
   },
   { head: 'Targets', isNumber: true, cell: ({ targets }) => formatNumber(targets) },
-  { head: 'Last beat', isNumber: true, cell: ({ lastBeatAt }) => <Age at={lastBeatAt} /> },
+  {
+    head: 'Last beat',
+    isNumber: true,
+    cell: ({ lastHeartbeatAt }) => <Age at={lastHeartbeatAt} />,
+  },
   {
     head: 'Started',
     isNumber: true,
@@ -128,18 +132,18 @@ const COLUMNS: readonly Column<Worker>[] = [
 
 /** `4 present, 1 silent`, worst first. */
 function Summary({ of }: { of: readonly Worker[] }) {
-  const counts = LIVENESS_ORDER.map((sign) => ({
-    sign,
-    count: of.filter((worker) => worker.sign === sign).length,
+  const counts = LIVENESS_ORDER.map((liveness) => ({
+    liveness,
+    count: of.filter((worker) => worker.liveness === liveness).length,
   })).filter(({ count }) => count > 0)
   if (counts.length === 0) return <>Nobody is at work.</>
-  return <>{counts.map(({ sign, count }) => `${formatNumber(count)} ${sign}`).join(', ')}</>
+  return <>{counts.map(({ liveness, count }) => `${formatNumber(count)} ${liveness}`).join(', ')}</>
 }
 
 /** What the lost still hold can be taken back at once. */
 function RecoverLost({ workers }: { workers: readonly Worker[] }) {
   const canAct = useHasRole('operator')
-  const held = workers.filter(({ sign, targets }) => isLost(sign) && targets > 0)
+  const held = workers.filter(({ liveness, targets }) => isLost(liveness) && targets > 0)
   if (!canAct || held.length === 0) return null
   return (
     <Button kind="primary" icon="bolt" onClick={() => openAction(recover())}>
@@ -153,14 +157,16 @@ function isLost(liveness: Liveness): boolean {
 }
 
 function fieldsFor(workers: readonly Worker[]) {
-  const there = LIVENESS_ORDER.filter((sign) => workers.some((worker) => worker.sign === sign))
+  const there = LIVENESS_ORDER.filter((liveness) =>
+    workers.some((worker) => worker.liveness === liveness),
+  )
   return [
     { name: 'q', label: 'Search source, host or pid', kind: 'search' as const },
     {
-      name: 'sign',
+      name: 'liveness',
       label: 'Sign',
       kind: 'many' as const,
-      options: there.map((sign) => ({ value: sign, label: sign })),
+      options: there.map((liveness) => ({ value: liveness, label: liveness })),
     },
   ]
 }

@@ -39,7 +39,7 @@ export const OVERVIEW_ROUTES = [
       const assessment = await assess(context)
       const older = parseDuration(query.older) ?? -Infinity
       const items = workerViews(assessment).filter(
-        ({ lastBeatAt }) => assessment.now - Date.parse(lastBeatAt) > older,
+        ({ lastHeartbeatAt }) => assessment.now - Date.parse(lastHeartbeatAt) > older,
       )
       return { items, next: null }
     },

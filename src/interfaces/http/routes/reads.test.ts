@@ -52,7 +52,7 @@ async function createRuns({ ctx, registerLiveWorker, registerDeadWorker }: ApiCl
 /** Ages go on between two looks. */
 function withoutTimes(answer: unknown): unknown {
   const text = JSON.stringify(answer, (name, value: unknown) =>
-    ['now', 'pace', 'ageMs', 'idleMs', 'beatAgeMs', 'loopLagMs'].includes(name) ? 0 : value,
+    ['now', 'pace', 'ageMs', 'idleMs', 'heartbeatAgeMs', 'loopLagMs'].includes(name) ? 0 : value,
   )
   return JSON.parse(text.replaceAll(/\d+(\.\d+)? (ms|s)\b/g, 'N s'))
 }

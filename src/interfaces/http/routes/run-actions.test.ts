@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { shortId } from '../../../core/model/id.ts'
 import { createRunFolder } from '../../../lib/files/data-folder.ts'
-import { createApiClient, type ApiClient } from '../../../testing/api-client.ts'
+import { createApiClient, type ApiClient, textOf } from '../../../testing/api-client.ts'
 import {
   listTargets,
   beginOne,
@@ -42,9 +42,9 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       await undoChange(api, done)
 
       assert.deepEqual([before, after, await statusOf(api, run)], ['queued', 'cancelled', 'queued'])
-      assert.match(planned.said, /would be cancelled.* Nothing was changed\.$/)
+      assert.match(textOf(planned), /would be cancelled.* Nothing was changed\.$/)
       assert.equal(planned.undo, null)
-      assert.match(done.said, /is cancelled; its data is kept\.$/)
+      assert.match(textOf(done), /is cancelled; its data is kept\.$/)
       assert.equal(done.undo.command, `unstuck revert ${shortId(run)}`)
       assert.equal(again.error.code, 'REFUSED')
       const { items } = await api.get(`/api/history?run=${run}`)
@@ -114,7 +114,10 @@ describe('reset-failed and unpark', { concurrency: 2 }, () => {
     await undoChange(api, parked)
 
     assert.deepEqual([none.targets, one.targets, one.undo, parked.targets], [0, 1, null, 1])
-    assert.match(one.said, /^1 target back in line in run \w{8}, which is open again\. They go on/)
+    assert.match(
+      textOf(one),
+      /^1 target back in line in run \w{8}, which is open again\. They go on/,
+    )
     assert.deepEqual(back, ['failed', 'failed', 'planned', 'planned'])
     const last = (await listTargets(store, run))[3]!
     assert.deepEqual([last.status, last.lastError], ['parked', 'it took down 3 workers'])

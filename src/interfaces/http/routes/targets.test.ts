@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { createApiClient, type ApiClient } from '../../../testing/api-client.ts'
+import { createApiClient, type ApiClient, textOf } from '../../../testing/api-client.ts'
 import { listTargets, claimOne, savePage, enqueueCrawl } from '../../../testing/fixtures.ts'
 
 async function statuses({ ctx }: ApiClient, run: string): Promise<string[]> {
@@ -37,7 +37,7 @@ describe('targets', { concurrency: 2 }, () => {
       ],
     )
     assert.match(
-      parked.said,
+      textOf(parked),
       /^3 targets are parked\. Nothing else was open in run \w{8}: it is failed now\./,
     )
     assert.equal(parked.undo.calls.length, 2)
@@ -103,7 +103,7 @@ describe('targets', { concurrency: 2 }, () => {
     })
 
     assert.match(
-      planned.said,
+      textOf(planned),
       /would go back from page 2 to 0.*Nothing was changed\. Once done it has no undo\.$/,
     )
     assert.match(ahead.error.message, /it can only go back/)

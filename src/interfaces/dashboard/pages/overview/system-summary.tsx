@@ -19,8 +19,8 @@ const STATUSES: readonly RunStatus[] = [
 
 /** Around the live runs: the workers by their signs of life, wrapped commands, and all runs ever. */
 export function SystemSummary({ overview }: { overview: Overview }) {
-  const { workers, totals, commands } = overview
-  const livenessCounts = LIVENESS_ORDER.filter((sign) => (workers[sign] ?? 0) > 0)
+  const { workers, totals, sourceLocks } = overview
+  const livenessCounts = LIVENESS_ORDER.filter((liveness) => (workers[liveness] ?? 0) > 0)
   const statuses = STATUSES.filter((status) => (totals[status] ?? 0) > 0)
   return (
     <div class="columns">
@@ -29,21 +29,21 @@ export function SystemSummary({ overview }: { overview: Overview }) {
           <p class="pad faint">No worker is there.</p>
         ) : (
           <ul class="tally">
-            {livenessCounts.map((sign) => (
-              <li key={sign}>
-                <Link to={`/workers?sign=${sign}`} class="tally-count">
-                  {formatNumber(workers[sign] ?? 0)}
+            {livenessCounts.map((liveness) => (
+              <li key={liveness}>
+                <Link to={`/workers?liveness=${liveness}`} class="tally-count">
+                  {formatNumber(workers[liveness] ?? 0)}
                 </Link>
-                <StatusPill is={sign} />
+                <StatusPill is={liveness} />
               </li>
             ))}
           </ul>
         )}
       </Section>
-      {commands.length > 0 && (
+      {sourceLocks.length > 0 && (
         <Section title="Wrapped commands">
           <ul class="commands">
-            {commands.map((command) => (
+            {sourceLocks.map((command) => (
               <Command key={command.source} command={command} />
             ))}
           </ul>
@@ -69,7 +69,7 @@ export function SystemSummary({ overview }: { overview: Overview }) {
   )
 }
 
-function Command({ command }: { command: Overview['commands'][number] }) {
+function Command({ command }: { command: Overview['sourceLocks'][number] }) {
   const { source, gaveUp, endingSince, since, worker } = command
   return (
     <li>

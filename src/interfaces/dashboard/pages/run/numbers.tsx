@@ -20,7 +20,7 @@ const STATUSES: readonly TargetStatus[] = [
 ]
 
 /** How far it is: one big bar, the targets by status (each number leads to them), and the figures. */
-export function RunNumbers({ detail: { run, counts, heldBy } }: { detail: RunDetail }) {
+export function RunNumbers({ detail: { run, counts, owner } }: { detail: RunDetail }) {
   const given = run.kind === 'crawl' ? counts.failed + counts.stuck + counts.parked : 0
   const eta = formatEta(run.pace?.etaSeconds)
   return (
@@ -63,16 +63,16 @@ export function RunNumbers({ detail: { run, counts, heldBy } }: { detail: RunDet
             ['Started', <Age at={run.startedAt} none="not yet" />],
             [
               'Held by',
-              heldBy ? (
+              owner ? (
                 <Link to="/workers">
-                  <WorkerName is={heldBy} />
+                  <WorkerName is={owner} />
                 </Link>
               ) : run.owner ? (
-                <span class="mono">{shortId(run.owner)}</span>
+                <span class="mono">{shortId(run.owner.worker)}</span>
               ) : run.adopted ? (
-                'nobody that is known'
+                'no known owner'
               ) : (
-                'nobody'
+                'no owner'
               ),
             ],
           ]}

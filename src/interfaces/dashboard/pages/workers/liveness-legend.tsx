@@ -2,25 +2,25 @@ import { Section } from '../../kit/section.tsx'
 import { StatusPill } from '../../kit/status.tsx'
 import type { Liveness } from '../../shapes.ts'
 
-const MEANINGS: readonly { readonly sign: Liveness; readonly means: string }[] = [
-  { sign: 'present', means: 'It holds its lock or beats in time.' },
+const MEANINGS: readonly { readonly liveness: Liveness; readonly means: string }[] = [
+  { liveness: 'present', means: 'It holds its lock or beats in time.' },
   {
-    sign: 'gone',
+    liveness: 'gone',
     means:
       'Proven dead: the kernel or the database freed the lock that only its end frees, or its process no longer exists. What it held is taken back at once.',
   },
   {
-    sign: 'silent',
+    liveness: 'silent',
     means:
       'Presumed dead: no beat for a whole lease. What it held is taken back; should it wake up, its late writes are refused.',
   },
   {
-    sign: 'stalled',
+    liveness: 'stalled',
     means:
       'It beats, but its work has not moved for longer than the policy allows. A person is told; the policy may also stop it.',
   },
   {
-    sign: 'unknown',
+    liveness: 'unknown',
     means: 'Cannot be told from here, so nothing is done to it.',
   },
 ]
@@ -30,10 +30,10 @@ export function LivenessLegend({ hasRows }: { hasRows: boolean }) {
   return (
     <Section title="What the signs mean">
       <dl class="signs">
-        {MEANINGS.map(({ sign, means }) => (
-          <div key={sign}>
+        {MEANINGS.map(({ liveness, means }) => (
+          <div key={liveness}>
             <dt>
-              <StatusPill is={sign} />
+              <StatusPill is={liveness} />
             </dt>
             <dd>{means}</dd>
           </div>

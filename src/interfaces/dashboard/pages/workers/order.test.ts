@@ -3,17 +3,17 @@ import { test } from 'node:test'
 import type { Worker } from '../../shapes.ts'
 import { sortWorkers } from './order.ts'
 
-const worker = (id: string, sign: Worker['sign'], source = 'shop', host = 'a'): Worker => ({
+const worker = (id: string, liveness: Worker['liveness'], source = 'shop', host = 'a'): Worker => ({
   id,
-  sign,
+  liveness,
   source,
   host,
   pid: 1,
-  who: null,
+  label: null,
   because: '',
   targets: 0,
   startedAt: '2026-11-16T00:00:00.000Z',
-  lastBeatAt: '2026-11-16T00:00:00.000Z',
+  lastHeartbeatAt: '2026-11-16T00:00:00.000Z',
 })
 
 test('lost workers are on top, and a heartbeat moves no row', () => {

@@ -13,7 +13,7 @@ export const LIVENESS_ORDER: readonly Liveness[] = [
 export function sortWorkers(workers: readonly Worker[]): Worker[] {
   return workers.toSorted(
     (a, b) =>
-      LIVENESS_ORDER.indexOf(a.sign) - LIVENESS_ORDER.indexOf(b.sign) ||
+      LIVENESS_ORDER.indexOf(a.liveness) - LIVENESS_ORDER.indexOf(b.liveness) ||
       compare(a.source, b.source) ||
       compare(a.host, b.host) ||
       compare(a.id, b.id),
