@@ -130,7 +130,10 @@ test('the model and the decisions do no input or output', () => {
 
 test('only the store and the adopted tables contain SQL', () => {
   for (const file of productFiles.filter(
-    (file) => !/^src\/(core\/store|features\/adopted|features\/chaos\/ledger)/.test(file),
+    (file) =>
+      !/^src\/(core\/store|features\/adopted|features\/\w+\/store|features\/chaos\/ledger)/.test(
+        file,
+      ),
   )) {
     assert.doesNotMatch(read(file), /\/\* sql \*\/|from '(pg|node:sqlite)'/, file)
   }

@@ -3,6 +3,7 @@ import { newId } from '../core/model/id.ts'
 import { DEFAULT_POLICY } from '../core/model/policy.ts'
 import type { Store } from '../core/store/store.ts'
 import { ADOPTED_STORE } from '../features/adopted/store/store.ts'
+import { withStorages } from '../features/crawlee/store/store.ts'
 import {
   assertAllOk,
   begin,
@@ -110,7 +111,8 @@ async function callAdoptedMethods(own: Store): Promise<void> {
   await store.forgetReopening([row])
 }
 
-async function callStorageMethods(store: Store, run: string, worker: string): Promise<void> {
+async function callStorageMethods(own: Store, run: string, worker: string): Promise<void> {
+  const store = await withStorages(own)
   const { id } = await store.makeStorage('dataset', 'first')
   const { id: records } = await store.makeStorage('records', 'first')
   await store.storage('dataset', id)

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { AdoptedOptions } from '../../src/features/adopted/mapping.ts'
+import { withStorages } from '../../src/features/crawlee/store/store.ts'
 import { newId } from '../../src/core/model/id.ts'
 import { DEFAULT_POLICY } from '../../src/core/model/policy.ts'
 import { makeCheckpoint } from '../../src/core/worker/page.ts'
@@ -102,7 +103,7 @@ describe('rows of users’ own tables, and crawls of Crawlee’s', { skip: noChr
   test('a crawl of Crawlee’s shows how far it is, and where its items are', async () => {
     await using http = await createHttpTestContext({ tokens: false })
     const id = newId()
-    const { store } = http
+    const store = await withStorages(http.store)
     await store.enqueue({ id, source: 'crawlee/shop', kind: 'crawl', policy: DEFAULT_POLICY })
     await store.plan(
       id,

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { isLong } from '../../src/testing/long-tests.ts'
+import { CRAWLEE_STORE } from '../../src/features/crawlee/store/store.ts'
 import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
 import { ProcessTestContext, waitFor, type Program } from '../processes/harness.ts'
 import { startSite, type Site } from './site.ts'
@@ -53,8 +54,9 @@ describe("faults that Crawlee's own storage does not survive", { concurrency: 2 
     assert.equal(await last.waitForExit(), 0, last.output)
     const [store, run] = [await ctx.store(), await ctx.run('crawlee/default')]
     assert.deepEqual([run.status, run.counts.targets.done], ['succeeded', site.pages.length])
-    const dataset = await store.storage('dataset', 'default')
-    const { items } = await store.entries(dataset!.id, { offset: 0, limit: 1_000, desc: false })
+    const storages = await store.extend(CRAWLEE_STORE)
+    const dataset = await storages.storage('dataset', 'default')
+    const { items } = await storages.entries(dataset!.id, { offset: 0, limit: 1_000, desc: false })
     const urls = items.map((data) => (JSON.parse(data) as { url: string }).url)
     assert.deepEqual(urls.toSorted(), [...site.pages, ...site.pages].sort())
     const { items: targets } = await store.targets(run.id, { limit: 1_000 })

@@ -3,6 +3,7 @@ import { randomInt } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { isLong } from '../../src/testing/long-tests.ts'
+import { CRAWLEE_STORE } from '../../src/features/crawlee/store/store.ts'
 import { assertCountersConsistent } from '../../src/testing/assert-counters.ts'
 import type { Engine } from '../../src/testing/test-database.ts'
 import { makeRandom } from '../../src/features/chaos/random.ts'
@@ -53,8 +54,9 @@ async function crawlWithKills(engine: Engine, seed: number): Promise<string> {
   const [store, run] = [await ctx.store(), await ctx.run('crawlee/default')]
   assert.deepEqual([run.status, run.counts.targets.done], ['succeeded', PAGES])
   await assertCountersConsistent(store, run.id)
-  const dataset = await store.storage('dataset', 'default')
-  const { items } = await store.entries(dataset!.id, { offset: 0, limit: 10_000, desc: false })
+  const storages = await store.extend(CRAWLEE_STORE)
+  const dataset = await storages.storage('dataset', 'default')
+  const { items } = await storages.entries(dataset!.id, { offset: 0, limit: 10_000, desc: false })
   const pushed = items.map((data) => JSON.parse(data) as { url: string; title?: string })
   const each = (of: typeof pushed): string[] => of.map(({ url }) => url).toSorted()
   const expected = [...site.pages].sort()

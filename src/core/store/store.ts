@@ -1,4 +1,3 @@
-import type { CrawleeStore } from './crawlee-store.ts'
 import type { AlertStore, CommandStore } from './feature-stores.ts'
 import type { HttpSessionStore } from './http-session-store.ts'
 import type { OperatorStore } from './operator-store.ts'
@@ -7,7 +6,6 @@ import type { Database as PostgresDatabase } from './postgres/database.ts'
 import type { Database as SqliteDatabase } from './sqlite/database.ts'
 import type { WorkerStore } from './worker-store.ts'
 
-export type * from './crawlee-store.ts'
 export type * from './feature-stores.ts'
 export type * from './http-session-store.ts'
 export type * from './listing.ts'
@@ -24,14 +22,7 @@ export type * from './worker-store.ts'
  * `StoreUnavailableError` a call may be repeated with the same arguments: nothing is done twice.
  */
 export interface Store
-  extends
-    WorkerStore,
-    OperatorStore,
-    Reads,
-    AlertStore,
-    CommandStore,
-    HttpSessionStore,
-    CrawleeStore {
+  extends WorkerStore, OperatorStore, Reads, AlertStore, CommandStore, HttpSessionStore {
   readonly engine: 'sqlite' | 'postgres'
   /** The address, without secrets. */
   readonly location: string

@@ -1,7 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { ClaimedTarget } from '../../core/model/claim.ts'
 import type { Id } from '../../core/model/id.ts'
-import type { DatasetEntry, Store } from '../../core/store/store.ts'
+import type { Store } from '../../core/store/store.ts'
+import type { DatasetEntry } from './store/store.ts'
 import { claimToRequest, type StoredRequest } from './request.ts'
 
 export type PushedEntry = DatasetEntry & { readonly dataset: Id }

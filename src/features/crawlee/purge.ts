@@ -4,7 +4,7 @@ import { isLive, countOpenTargets, type Run } from '../../core/model/run.ts'
 import { isCrawlee } from '../../core/model/crawlee.ts'
 import { iso } from '../../core/model/time.ts'
 import { withRetry } from '../../core/store/open.ts'
-import type { Storage, Store } from '../../core/store/store.ts'
+import type { Storage, StorageDatabase } from './store/store.ts'
 import type { CrawleeSession } from './session.ts'
 
 const DEFAULT_NAME = 'default'
@@ -56,7 +56,7 @@ export async function purgeDefaults(session: CrawleeSession): Promise<void> {
   }
 }
 
-async function unfinishedRuns(store: Store): Promise<Run[]> {
+async function unfinishedRuns(store: StorageDatabase): Promise<Run[]> {
   const live = await withRetry(() => store.liveRuns())
   return live
     .map(({ run }) => run)
@@ -69,7 +69,7 @@ function archiveName(at: number, id: string): string {
 
 /** Returns the name under which it is kept. */
 async function archiveStorage(
-  store: Store,
+  store: StorageDatabase,
   { id, kind }: Storage,
   name: string,
   log: (line: string) => void,
@@ -88,17 +88,17 @@ async function archiveStorage(
   return name
 }
 
-async function hasEntries(store: Store, { id }: Storage): Promise<boolean> {
+async function hasEntries(store: StorageDatabase, { id }: Storage): Promise<boolean> {
   const page = { offset: 0, limit: 1, desc: false }
   return (await withRetry(() => store.entries(id, page))).total > 0
 }
 
-async function hasRecords(store: Store, { id }: Storage): Promise<boolean> {
+async function hasRecords(store: StorageDatabase, { id }: Storage): Promise<boolean> {
   const keys = await withRetry(() => store.recordKeys(id, { limit: 2 }))
   return keys.some(({ key }) => key !== INPUT_KEY)
 }
 
-async function copyInput(store: Store, name: string): Promise<void> {
+async function copyInput(store: StorageDatabase, name: string): Promise<void> {
   const old = await withRetry(() => store.storage('records', name))
   const input = old && (await withRetry(() => store.record(old.id, INPUT_KEY)))
   if (!input) return

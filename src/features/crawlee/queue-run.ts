@@ -6,7 +6,8 @@ import { CRAWLEE } from '../../core/model/crawlee.ts'
 import { checkSource } from '../../core/model/source.ts'
 import type { TargetInput, Target } from '../../core/model/target.ts'
 import { withRetry } from '../../core/store/open.ts'
-import type { Storage, Store } from '../../core/store/store.ts'
+import type { Store } from '../../core/store/store.ts'
+import type { Storage } from './store/store.ts'
 
 /** As which the runs of a queue are known. */
 export function queueSource(queue: string): string {

@@ -7,9 +7,10 @@ import { sqliteEngine } from '../../testing/sqlite-engine.ts'
 import type { ClaimedRequest } from './claimed-request.ts'
 import { requestId, type NewRequest } from './request.ts'
 import { RequestQueueStore } from './request-queue-store.ts'
+import { withStorages, type StorageDatabase } from './store/store.ts'
 
 async function openQueueStore(
-  store: Store,
+  store: StorageDatabase,
   db: string,
   log: (line: string) => void = () => {},
 ): Promise<RequestQueueStore> {
@@ -33,7 +34,7 @@ function request(path: string): NewRequest {
 
 test('a finished request that a heartbeat sees before its own response is not reported as lost', async () => {
   await using database = await sqliteEngine.fresh()
-  const store = await database.open()
+  const store = await withStorages(await database.open())
   const said: string[] = []
   /** Two beats after the transaction its answer is here. */
   const slow = (verb: 'checkpoint' | 'fail' | 'release'): Partial<Store> => ({
@@ -75,7 +76,7 @@ test('a finished request that a heartbeat sees before its own response is not re
 
 test('data pushed while its request is being finished is saved after it', async () => {
   await using database = await sqliteEngine.fresh()
-  const store = await database.open()
+  const store = await withStorages(await database.open())
   const dataset = await store.makeStorage('dataset', 'late')
   const push = (request: ClaimedRequest, data: string): unknown =>
     request.entries.push({ key: null, data, dataset: dataset.id })
@@ -96,7 +97,7 @@ test('data pushed while its request is being finished is saved after it', async 
 
 test('a request that this process has added is found by its id without reading the queue', async () => {
   await using database = await sqliteEngine.fresh()
-  const store = await database.open()
+  const store = await withStorages(await database.open())
   const targets = (): never => assert.fail('the whole queue')
   const book = await openQueueStore({ ...store, targets }, database.url)
   await book.add([request('a'), request('b')], false)

@@ -11,7 +11,8 @@ import { isLive, countOpenTargets, countTargets, type Run } from '../../core/mod
 import type { Target } from '../../core/model/target.ts'
 import { makeCheckpoint, type PageReport } from '../../core/worker/page.ts'
 import { withRetry } from '../../core/store/open.ts'
-import type { Failure, Storage } from '../../core/store/store.ts'
+import type { Failure } from '../../core/store/store.ts'
+import type { Storage, StorageDatabase } from './store/store.ts'
 import type { ClaimedRequest, RequestResult } from './claimed-request.ts'
 import { QueueRun, type QueueRunOptions } from './queue-run.ts'
 import { QueueWorker, type QueueWorkerOptions } from './queue-worker.ts'
@@ -29,6 +30,7 @@ import {
 
 export type RequestQueueStoreOptions = QueueRunOptions &
   Omit<QueueWorkerOptions, 'source' | 'onCancelled'> & {
+    readonly store: StorageDatabase
     /** No more is to be claimed here. */
     readonly isStopping: () => boolean
     /** Nothing can be claimed, because its run was ended before this process started. Called once. */

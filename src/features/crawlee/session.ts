@@ -15,7 +15,7 @@ import { redact } from '../../core/model/redact.ts'
 import { safeText } from '../../core/events/safe-text.ts'
 import { databaseAddress } from '../../lib/files/config-file.ts'
 import { openStore } from '../../core/store/open.ts'
-import type { Storage, Store } from '../../core/store/store.ts'
+import { withStorages, type Storage, type StorageDatabase } from './store/store.ts'
 import { RequestQueueStore } from './request-queue-store.ts'
 import { StopSignals } from './stop-signals.ts'
 
@@ -50,7 +50,7 @@ export type StoppableCrawler = {
 
 /** What all storages of a process share: the database, the queues it works on, and what a signal does to them. */
 export class CrawleeSession {
-  readonly store: Store
+  readonly store: StorageDatabase
   readonly itemKey: ItemKey
   readonly log: (line: string) => void
   /** In whose name the books are kept: they are tidied up when it retires. */
@@ -69,7 +69,7 @@ export class CrawleeSession {
   readonly #reachedLimits = new Map<Id, string>()
 
   private constructor(
-    store: Store,
+    store: StorageDatabase,
     options: CrawleeSessionOptions & {
       db: string
       id: Id
@@ -103,7 +103,7 @@ export class CrawleeSession {
     const [id, write] = [newId(), options.log ?? toStderr]
     // Addresses come from pages.
     const log = (line: string): void => void write(safeText(redact(line)))
-    const store = await openStore(db, { writer: id })
+    const store = await withStorages(await openStore(db, { writer: id }))
     for (const warning of store.warnings) log(warning)
     return new CrawleeSession(store, { ...options, db, id, resolvedPolicy: policy, log })
   }

@@ -1,7 +1,7 @@
 import { NotFoundError } from '../../core/model/errors.ts'
 import { newId } from '../../core/model/id.ts'
 import { withRetry } from '../../core/store/open.ts'
-import type { Storage, StorageKind, Store } from '../../core/store/store.ts'
+import type { CrawleeStore, Storage, StorageKind } from './store/store.ts'
 
 const KIND_LABELS: Record<StorageKind, string> = {
   queue: 'request queue',
@@ -11,12 +11,12 @@ const KIND_LABELS: Record<StorageKind, string> = {
 
 /** One storage, by its id or its name, as Crawlee holds on to it. */
 export class StorageHandle {
-  readonly #store: Store
+  readonly #store: CrawleeStore
   readonly #kind: StorageKind
   readonly #idOrName: string
   #found: Storage | null = null
 
-  constructor(store: Store, kind: StorageKind, idOrName: string) {
+  constructor(store: CrawleeStore, kind: StorageKind, idOrName: string) {
     this.#store = store
     this.#kind = kind
     this.#idOrName = idOrName
@@ -52,7 +52,7 @@ export class StorageHandle {
 
 /** By its id or name, or new under this name; without one, under its own. */
 export async function openStorage(
-  store: Store,
+  store: CrawleeStore,
   kind: StorageKind,
   name: string = newId(),
 ): Promise<Storage> {
@@ -61,7 +61,7 @@ export async function openStorage(
 }
 
 /** Every one of a kind. */
-export async function allStorages(store: Store, kind: StorageKind): Promise<Storage[]> {
+export async function allStorages(store: CrawleeStore, kind: StorageKind): Promise<Storage[]> {
   const all: Storage[] = []
   for (;;) {
     const page = { offset: all.length, limit: 1_000, desc: false }

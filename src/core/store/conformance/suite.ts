@@ -6,7 +6,6 @@ import { checkpointTests } from './checkpoints.ts'
 import { claimingTests } from './claiming.ts'
 import { crashTests } from './crashes.ts'
 import { lostClaimTests } from './lost-claims.ts'
-import { datasetTests } from './datasets.ts'
 import { dirtyTextTests } from './dirty-text.ts'
 import { executionTests } from './executions.ts'
 import { faultTests } from './faults.ts'
@@ -27,7 +26,6 @@ import { retentionTests } from './retention.ts'
 import { sampleTests } from './samples.ts'
 import { sessionTests } from './sessions.ts'
 import { settleTests } from './settle.ts'
-import { storageTests } from './storages.ts'
 import { runMoveTests } from './run-moves.ts'
 import { auditTests } from './audit.ts'
 import { leadershipTests } from './leadership.ts'
@@ -68,8 +66,6 @@ export function conformance(engine: Engine): void {
     describe('retention', () => retentionTests(engine))
     describe('alerts and operations', () => alertTests(engine))
     describe('sessions', () => sessionTests(engine))
-    describe('storages', () => storageTests(engine))
-    describe('datasets', () => datasetTests(engine))
     describe('inspection', () => inspectionTests(engine))
     describe('faults', () => faultTests(engine))
   })

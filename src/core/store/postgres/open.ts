@@ -27,7 +27,6 @@ import { sampleMethods } from './samples.ts'
 import { sessionMethods } from './sessions.ts'
 import { settleMethods } from './settle.ts'
 import { probeServer } from './probe.ts'
-import { storageMethods } from './storages.ts'
 import { totalMethods } from './totals.ts'
 import { deadLetterMethods } from './dead-letters.ts'
 import { leaderMethods } from './leaders.ts'
@@ -81,7 +80,6 @@ export async function openPostgres(
     ...alertMethods(db),
     ...operationMethods(db),
     ...sessionMethods(db),
-    ...storageMethods(db),
     ...inspectMethods(db),
     extend: async (extension) => (await extension.postgres())(db),
     close: () => db.close(),

@@ -2,10 +2,14 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { genericPlan } from '../../../testing/generic-plan.ts'
 import { postgresEngine } from '../../../testing/postgres-engine.ts'
-import { NEWEST_FIRST, OLDEST_FIRST } from './datasets.ts'
+import {
+  ENTRIES_NEWEST_FIRST,
+  ENTRIES_OLDEST_FIRST,
+  KEYS,
+  KEYS_BELOW,
+} from '../../../features/crawlee/store/postgres.ts'
 import type { Sql } from './database.ts'
 import { BY_KEY } from './lists.ts'
-import { KEYS, KEYS_BELOW } from './records.ts'
 
 test('entries, keys of records and targets by key are found by their indexes', async () => {
   await using db = await postgresEngine.fresh()
@@ -28,7 +32,7 @@ test('entries, keys of records and targets by key are found by their indexes', a
     return plan
   }
 
-  for (const statement of [OLDEST_FIRST, NEWEST_FIRST]) {
+  for (const statement of [ENTRIES_OLDEST_FIRST, ENTRIES_NEWEST_FIRST]) {
     const plan = await planOf(statement)
     const walk = /Limit\n\s+->  Index Only Scan (Backward )?using crawlee_dataset_entry_in_order/
     assert.match(plan, walk, 'to the offset, along the index alone')

@@ -35,7 +35,6 @@ import { retentionMethods } from './retention.ts'
 import { sampleMethods } from './samples.ts'
 import { sessionMethods } from './sessions.ts'
 import { settleMethods } from './settle.ts'
-import { storageMethods } from './storages.ts'
 import { totalMethods } from './totals.ts'
 import { deadLetterMethods } from './dead-letters.ts'
 import { workerMethods } from './workers.ts'
@@ -84,7 +83,6 @@ export async function openSqlite(file: string, host: HostClock = HOST_CLOCK): Pr
     ...alertMethods(db),
     ...operationMethods(db),
     ...sessionMethods(db),
-    ...storageMethods(db),
     ...inspectMethods(db, lockFolder),
     extend: async (extension) => (await extension.sqlite())(db),
     close: () => db.close(),

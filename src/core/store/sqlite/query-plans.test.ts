@@ -3,10 +3,14 @@ import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { callEveryStoreMethod } from '../../../testing/every-store-method.ts'
 import { sqliteEngine as engine } from '../../../testing/sqlite-engine.ts'
-import { NEWEST_FIRST, OLDEST_FIRST } from './datasets.ts'
+import {
+  ENTRIES_NEWEST_FIRST,
+  ENTRIES_OLDEST_FIRST,
+  KEYS,
+  KEYS_BELOW,
+} from '../../../features/crawlee/store/sqlite.ts'
 import { BY_KEY } from './lists.ts'
 import { LIVE_RUNS } from './live-runs.ts'
-import { KEYS, KEYS_BELOW } from './records.ts'
 import { COUNT_NAMED, REPLAN_NAMED } from './replan.ts'
 import { LAST_FAILED } from './run-lists.ts'
 import { FIRST_POSITION } from './runs.ts'
@@ -84,7 +88,7 @@ test('entries, keys of records and targets by key are found by their indexes', a
   const planOf = async (text: string): Promise<string> =>
     (await db.raw(`EXPLAIN QUERY PLAN ${text}`)).map(({ detail }) => detail).join('\n')
 
-  for (const { text } of [OLDEST_FIRST, NEWEST_FIRST]) {
+  for (const { text } of [ENTRIES_OLDEST_FIRST, ENTRIES_NEWEST_FIRST]) {
     const plan = await planOf(text)
     assert.match(plan, /SEARCH crawlee_dataset_entry USING INTEGER PRIMARY KEY/)
     assert.match(plan, /USING COVERING INDEX crawlee_dataset_entry_in_order \(storage_id=\?\)/)

@@ -1,7 +1,7 @@
 import type * as crawlee from '@crawlee/types'
 import { UsageError } from '../../../core/model/errors.ts'
 import { withRetry } from '../../../core/store/open.ts'
-import type { Storage } from '../../../core/store/store.ts'
+import type { Storage } from '../store/store.ts'
 import type { CrawleeSession } from '../session.ts'
 import { push } from '../dataset-push.ts'
 import { openStorage, StorageHandle } from '../storage-handle.ts'

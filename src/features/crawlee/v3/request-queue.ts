@@ -1,7 +1,7 @@
 import { type ClaimedRequest, currentTask, type RequestResult } from '../claimed-request.ts'
 import type * as crawlee from '@crawlee/types'
 import { UsageError } from '../../../core/model/errors.ts'
-import type { Storage } from '../../../core/store/store.ts'
+import type { Storage } from '../store/store.ts'
 import type { CrawleeSession } from '../session.ts'
 import { queueSource } from '../queue-run.ts'
 import { requestId, type NewRequest } from '../request.ts'

@@ -12,7 +12,7 @@ import { EXIT } from '../../../core/model/exit-codes.ts'
 import { shortId } from '../../../core/model/id.ts'
 import type { Run } from '../../../core/model/run.ts'
 import { cancel } from '../../../core/recovery/operator-actions.ts'
-import type { Store } from '../../../core/store/store.ts'
+import { withStorages, type StorageDatabase } from '../store/store.ts'
 import { isLong } from '../../../testing/long-tests.ts'
 import { postgresEngine } from '../../../testing/postgres-engine.ts'
 import { sqliteEngine } from '../../../testing/sqlite-engine.ts'
@@ -27,11 +27,11 @@ const urls = (count: number): string[] =>
 for (const engine of isLong ? [sqliteEngine, postgresEngine] : [sqliteEngine]) {
   describe(`a crawl of Crawlee that is started again on ${engine.name}`, () => {
     let database: TestDatabase
-    let store: Store
+    let store: StorageDatabase
     let said: string[] = []
     beforeEach(async () => {
       database = await engine.fresh()
-      store = await database.open()
+      store = await withStorages(await database.open())
       said = []
     })
     afterEach(() => database[Symbol.asyncDispose]())

@@ -1,10 +1,10 @@
 import type * as crawlee from '@crawlee/types'
-import type { Storage, StorageKind, Store } from '../../../core/store/store.ts'
+import type { CrawleeStore, Storage, StorageKind } from '../store/store.ts'
 import { allStorages } from '../storage-handle.ts'
 
 /** Every one of a kind, in the shape of Crawlee's lists. */
 export async function listStorages<Info>(
-  store: Store,
+  store: CrawleeStore,
   kind: StorageKind,
   toInfo: (storage: Storage) => Promise<Info>,
 ): Promise<crawlee.PaginatedList<Info>> {

@@ -1,0 +1,281 @@
+import { UsageError } from '../../../core/model/errors.ts'
+import { newId } from '../../../core/model/id.ts'
+import {
+  addCounts,
+  sql,
+  type Connection,
+  type Database,
+  type Sql,
+} from '../../../core/store/sqlite/kit.ts'
+import {
+  ACCESS_GRANULARITY_MS,
+  checkLabel,
+  isStorableLabel,
+  keyRange,
+  readEntries,
+  storageNotFound,
+  toStorage,
+  type CrawleeStore,
+  type Entry,
+  type StorageRow,
+} from './store.ts'
+
+// A match by id goes before a match by name.
+const FIND = sql(
+  'storage:find',
+  /* sql */ `
+  SELECT * FROM crawlee_storage WHERE kind = :kind AND (id = :idOrName OR name = :idOrName)
+   ORDER BY id = :idOrName DESC LIMIT 1
+`,
+)
+const ACCESS = sql('storage:access', `UPDATE crawlee_storage SET accessed_at = :now WHERE id = :id`)
+const MAKE = sql(
+  'storage:make',
+  /* sql */ `
+  INSERT INTO crawlee_storage (id, kind, name, created_at, modified_at, accessed_at)
+  VALUES (:id, :kind, :name, :now, :now, :now)
+  ON CONFLICT (kind, name) DO UPDATE SET accessed_at = excluded.accessed_at
+  RETURNING *
+`,
+)
+const STORAGES_TOTAL = sql(
+  'storage:total',
+  `SELECT count(*) AS total FROM crawlee_storage WHERE kind = :kind`,
+)
+const LIST_STORAGES = (direction: 'ASC' | 'DESC'): Sql =>
+  sql(
+    `storage:list-${direction}`,
+    /* sql */ `
+  SELECT * FROM crawlee_storage WHERE kind = :kind
+   ORDER BY created_at ${direction}, id ${direction} LIMIT :limit OFFSET :offset
+`,
+  )
+const STORAGES_OLDEST_FIRST = LIST_STORAGES('ASC')
+const STORAGES_NEWEST_FIRST = LIST_STORAGES('DESC')
+
+const NAMESAKE = sql(
+  'storage:same-name',
+  /* sql */ `
+  SELECT other.id FROM crawlee_storage JOIN crawlee_storage AS other USING (kind)
+   WHERE crawlee_storage.id = :id AND other.name = :name AND other.id <> :id
+`,
+)
+const RENAME = sql(
+  'storage:rename',
+  `UPDATE crawlee_storage SET name = :name, modified_at = :now, accessed_at = :now WHERE id = :id`,
+)
+const DROP = sql('storage:drop', `DELETE FROM crawlee_storage WHERE id = :id`)
+
+export function crawleeMethods(db: Database): CrawleeStore {
+  return {
+    ...datasetMethods(db),
+    ...recordMethods(db),
+
+    storage: async (kind, idOrName) => {
+      if (!isStorableLabel(idOrName)) return null
+      const row = db.read((tx) => tx.get<StorageRow>(FIND, { kind, idOrName }))
+      if (!row) return null
+      const now = db.now()
+      if (now - row.accessed_at < ACCESS_GRANULARITY_MS) return toStorage(row)
+      await db.write('storage:access', (tx) => tx.run(ACCESS, { id: row.id, now }))
+      return toStorage({ ...row, accessed_at: now })
+    },
+
+    makeStorage: async (kind, name) => {
+      checkLabel('The name', name)
+      const made = { id: newId(), kind, name, now: db.now() }
+      return toStorage(await db.write('storage:make', (tx) => tx.get<StorageRow>(MAKE, made)!))
+    },
+
+    storages: async (kind, { offset, limit, desc }) =>
+      db.snapshot((tx) => ({
+        total: tx.get<{ total: number }>(STORAGES_TOTAL, { kind })!.total,
+        items: tx
+          .all<StorageRow>(desc ? STORAGES_NEWEST_FIRST : STORAGES_OLDEST_FIRST, {
+            kind,
+            limit,
+            offset,
+          })
+          .map(toStorage),
+      })),
+
+    renameStorage: async (id, name) => {
+      checkLabel('The name', name)
+      return db.write('storage:rename', (tx) => {
+        if (tx.get(NAMESAKE, { id, name })) throw new UsageError(`The name ${name} is taken.`)
+        return tx.run(RENAME, { id, name, now: tx.now() }) === 1
+      })
+    },
+
+    dropStorage: (id) => db.write('storage:drop', (tx) => tx.run(DROP, { id }) === 1),
+  }
+}
+
+// — Datasets —
+
+// Most entries are new, so that is tried first and costs one statement.
+const ADD = sql(
+  'dataset:add',
+  /* sql */ `
+  INSERT INTO crawlee_dataset_entry (storage_id, key, data) VALUES (?1, ?2, ?3)
+  ON CONFLICT (storage_id, key) WHERE key IS NOT NULL DO NOTHING
+`,
+)
+const REPLACE = sql(
+  'dataset:replace',
+  `UPDATE crawlee_dataset_entry SET data = ?3 WHERE storage_id = ?1 AND key = ?2`,
+)
+const MODIFY = sql(
+  'storage:modify',
+  `UPDATE crawlee_storage SET modified_at = :now, accessed_at = :now WHERE id = :id`,
+)
+
+const ENTRIES_TOTAL = sql(
+  'dataset:total',
+  `SELECT count(*) AS total FROM crawlee_dataset_entry WHERE storage_id = :dataset`,
+)
+// The subquery reads only the index up to the offset: entries before it may be large.
+const LIST_ENTRIES = (direction: 'ASC' | 'DESC'): Sql =>
+  sql(
+    `dataset:list-${direction}`,
+    /* sql */ `
+  SELECT data FROM crawlee_dataset_entry
+   WHERE seq IN (SELECT seq FROM crawlee_dataset_entry WHERE storage_id = :dataset
+                  ORDER BY seq ${direction} LIMIT :limit OFFSET :offset)
+   ORDER BY seq ${direction}
+`,
+  )
+export const ENTRIES_OLDEST_FIRST = LIST_ENTRIES('ASC')
+export const ENTRIES_NEWEST_FIRST = LIST_ENTRIES('DESC')
+
+function datasetMethods(db: Database): Pick<CrawleeStore, 'append' | 'appending' | 'entries'> {
+  return {
+    append: async (dataset, entries) => {
+      const kept = readEntries(entries.map((entry) => ({ ...entry, dataset })))
+      if (kept.length > 0) await db.write('dataset:append', (tx) => void save(tx, kept))
+    },
+
+    appending: (run, entries, group = null) => {
+      const kept = readEntries(entries)
+      return () => {
+        if (kept.length === 0) return
+        // The only writing connection: it is in the page's transaction while this runs.
+        addCounts(db.writer, run, group ?? '', save(db.writer, kept), db.writer.now())
+      }
+    },
+
+    entries: async (dataset, { offset, limit, desc }) =>
+      db.snapshot((tx) => ({
+        total: tx.get<{ total: number }>(ENTRIES_TOTAL, { dataset })!.total,
+        items: tx
+          .many<{ data: string }>(desc ? ENTRIES_NEWEST_FIRST : ENTRIES_OLDEST_FIRST, {
+            dataset,
+            limit,
+            offset,
+          })
+          .map(({ data }) => data),
+      })),
+  }
+}
+
+/** Returns how many were new, and how many replaced one. */
+function save(
+  tx: Connection,
+  entries: readonly Entry[],
+): { items_new: number; items_updated: number } {
+  const counts = { items_new: 0, items_updated: 0 }
+  const now = tx.now()
+  for (const id of new Set(entries.map(({ dataset }) => dataset))) {
+    if (tx.run(MODIFY, { id, now }) === 0) throw storageNotFound(id)
+  }
+  for (const { dataset, key, data } of entries) {
+    if (tx.run(ADD, [dataset, key, data]) === 1) counts.items_new++
+    else counts.items_updated += tx.run(REPLACE, [dataset, key, data])
+  }
+  return counts
+}
+
+// — Records —
+
+const RECORD = sql(
+  'record',
+  `SELECT value, content_type FROM crawlee_record WHERE storage_id = :storage AND key = :key`,
+)
+const HAS_RECORD = sql(
+  'record:has',
+  `SELECT 1 FROM crawlee_record WHERE storage_id = :storage AND key = :key`,
+)
+const SET_RECORD = sql(
+  'record:set',
+  /* sql */ `
+  INSERT INTO crawlee_record (storage_id, key, value, content_type) VALUES (:storage, :key, :value, :contentType)
+  ON CONFLICT (storage_id, key) DO UPDATE SET value = excluded.value, content_type = excluded.content_type
+`,
+)
+const DELETE_RECORD = sql(
+  'record:delete',
+  `DELETE FROM crawlee_record WHERE storage_id = :storage AND key = :key`,
+)
+export const KEYS = sql(
+  'record:keys',
+  /* sql */ `
+  SELECT key, length(value) AS size FROM crawlee_record
+   WHERE storage_id = :storage AND key >= :from ORDER BY key LIMIT :limit
+`,
+)
+export const KEYS_BELOW = sql(
+  'record:keys-below',
+  /* sql */ `
+  SELECT key, length(value) AS size FROM crawlee_record
+   WHERE storage_id = :storage AND key >= :from AND key < :below ORDER BY key LIMIT :limit
+`,
+)
+
+type KeyRow = { key: string; size: number }
+
+function recordMethods(
+  db: Database,
+): Pick<CrawleeStore, 'record' | 'hasRecord' | 'setRecord' | 'deleteRecord' | 'recordKeys'> {
+  return {
+    record: async (storage, key) => {
+      if (!isStorableLabel(key)) return null
+      const row = db.read((tx) =>
+        tx.get<{ value: Uint8Array; content_type: string }>(RECORD, { storage, key }),
+      )
+      return row ? { key, value: row.value, contentType: row.content_type } : null
+    },
+
+    hasRecord: async (storage, key) =>
+      isStorableLabel(key) && db.read((tx) => tx.get(HAS_RECORD, { storage, key })) !== undefined,
+
+    setRecord: async (storage, { key, value, contentType }) => {
+      checkLabel('The key', key)
+      checkLabel('The content type', contentType)
+      await db.write('record:set', (tx) => {
+        if (tx.run(MODIFY, { id: storage, now: tx.now() }) === 0) throw storageNotFound(storage)
+        tx.run(SET_RECORD, { storage, key, value, contentType })
+      })
+    },
+
+    deleteRecord: async (storage, key) => {
+      if (!isStorableLabel(key)) return
+      await db.write('record:delete', (tx) => {
+        if (tx.run(DELETE_RECORD, { storage, key }) === 1) {
+          tx.run(MODIFY, { id: storage, now: tx.now() })
+        }
+      })
+    },
+
+    recordKeys: async (storage, { limit, ...page }) => {
+      const range = keyRange(page)
+      if (!range) return []
+      const { from, below } = range
+      const asked = { storage, from, limit }
+      return db.read((tx) =>
+        below === null
+          ? tx.many<KeyRow>(KEYS, asked)
+          : tx.many<KeyRow>(KEYS_BELOW, { ...asked, below }),
+      )
+    },
+  }
+}
