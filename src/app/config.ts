@@ -27,12 +27,12 @@ import {
 import { readAdopted } from '../features/adopted/config.ts'
 import { findConfig } from '../lib/files/config-file.ts'
 import {
+  alertSecrets,
   readAlerts,
   type AlertOptions,
   type AlertSettings,
   type ChannelOptions,
 } from '../features/alerts/config.ts'
-import { alertSecrets } from '../features/alerts/view.ts'
 import { object, validate, type Schema } from '../lib/validate/validate.ts'
 import { traceSettings, type PolicySetting } from './policy-origin.ts'
 

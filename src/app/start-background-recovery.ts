@@ -12,7 +12,7 @@ import { databaseAddress } from '../lib/files/config-file.ts'
 import { openStore } from '../core/store/open.ts'
 import type { Store } from '../core/store/store.ts'
 import { loadSettings } from './config.ts'
-import { makeAlertService } from '../features/alerts/make-service.ts'
+import { makeAlertService } from '../features/alerts/service.ts'
 import { recoverOnStart, type RecoverOnStartOptions } from './recover-on-start.ts'
 
 export type BackgroundRecoveryOptions = RecoverOnStartOptions & {

@@ -2,20 +2,20 @@ import { lookup } from 'node:dns/promises'
 import { BlockList, isIP } from 'node:net'
 import { DeliveryError } from './channel.ts'
 
-/** Where a name leads, as one asks for it. */
+/** Looks up the addresses of a host. */
 export type ResolveHost = (host: string) => Promise<readonly IpAddress[]>
 export type IpAddress = { readonly address: string; readonly family: number }
 
 const RESOLVE_WITH_DNS: ResolveHost = (host) => lookup(host, { all: true, verbatim: true })
 
-/** Not the open internet: this machine, its networks, the metadata of a cloud, and what is set aside for other uses. */
+/** Addresses outside the public internet: this machine, private networks, cloud metadata, reserved ranges. */
 const NON_PUBLIC = new BlockList()
 for (const [net, prefix] of [
   ['0.0.0.0', 8],
   ['10.0.0.0', 8],
   ['100.64.0.0', 10],
   ['127.0.0.0', 8],
-  // The metadata of most clouds is in here.
+  // Contains the metadata service of most clouds.
   ['169.254.0.0', 16],
   ['172.16.0.0', 12],
   ['192.0.0.0', 24],
@@ -25,14 +25,14 @@ for (const [net, prefix] of [
   ['198.18.0.0', 15],
   ['198.51.100.0', 24],
   ['203.0.113.0', 24],
-  // Azure's host, though it looks public.
+  // Azure's host service, though it looks public.
   ['168.63.129.16', 32],
   ['224.0.0.0', 4],
   ['240.0.0.0', 4],
 ] as const) {
   NON_PUBLIC.addSubnet(net, prefix, 'ipv4')
 }
-// Tunnels would carry an IPv4 address past the list above.
+// Tunnels, which could carry an IPv4 address past the list above.
 for (const [net, prefix] of [
   ['2001::', 23],
   ['2001:db8::', 32],
@@ -41,7 +41,7 @@ for (const [net, prefix] of [
 ] as const) {
   NON_PUBLIC.addSubnet(net, prefix, 'ipv6')
 }
-/** All of IPv6 that is routed at all: mapped, translated, local and unique local addresses are outside. */
+/** The routed part of IPv6: mapped, translated, local and unique local addresses are outside. */
 const GLOBAL_IPV6 = new BlockList()
 GLOBAL_IPV6.addSubnet('2000::', 3, 'ipv6')
 
@@ -52,8 +52,8 @@ export function isPublic(address: string): boolean {
 }
 
 /**
- * The addresses that a host may be reached at. They are looked up once and connected to as they are, so that a name
- * cannot lead elsewhere the second time. One that is not public spoils all.
+ * Returns the addresses of a host. They are looked up once and then connected to, so that a name cannot resolve to
+ * another address the second time. Throws if any of them is not public.
  */
 export async function resolveAllowed(
   host: string,

@@ -2,9 +2,9 @@ import { DeliveryError, type Channel } from './channel.ts'
 import type { AlertMessage } from './message.ts'
 import type { Clock } from '../../core/host/clock.ts'
 
-/** Waiting for a channel that does not answer. More are not kept: the store still knows that nobody was told. */
+/** Messages that wait for a channel. Further ones are dropped: the store knows that they were not delivered. */
 const QUEUE_MAX = 100
-/** Between tries. After the last one the message is given up. */
+/** Between attempts. After the last one the message is dropped. */
 const RETRY_DELAYS_MS = [1_000, 5_000, 30_000, 120_000]
 
 type QueuedMessage = {
@@ -13,7 +13,7 @@ type QueuedMessage = {
   attempts: number
 }
 
-/** What is on its way through one channel, one after the other. A dead channel keeps nobody else waiting. */
+/** Sends the messages of one channel one after the other. A dead channel does not delay the others. */
 export class ChannelQueue {
   readonly #channel: Channel
   readonly #clock: Clock
@@ -29,7 +29,7 @@ export class ChannelQueue {
     this.#log = log
   }
 
-  /** Answers whether it was taken, which may be minutes later. Never rejects. */
+  /** Resolves, perhaps minutes later, with whether the message was accepted. Never rejects. */
   send(message: AlertMessage): Promise<boolean> {
     if (this.#stopping.signal.aborted || this.#queue.length >= QUEUE_MAX)
       return Promise.resolve(false)
@@ -39,7 +39,7 @@ export class ChannelQueue {
     return promise
   }
 
-  /** What is still on its way is given up at once. */
+  /** Drops what is still queued. */
   async stop(): Promise<void> {
     this.#stopping.abort()
     await this.#work
@@ -67,13 +67,13 @@ export class ChannelQueue {
       this.#logChange(null)
       return true
     } catch (error) {
-      // What another error says may hold an address or more.
+      // The text of another error may contain an address or a secret.
       this.#logChange(error instanceof DeliveryError ? error.message : 'it failed')
       return false
     }
   }
 
-  /** Said when it begins and when it is over, however many messages it meets. */
+  /** Logs when a failure begins and when it ends, not each message. */
   #logChange(error: string | null): void {
     const previous = this.#lastError
     if (this.#stopping.signal.aborted) return

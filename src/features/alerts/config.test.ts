@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { DEFAULT_RULES } from '../../core/model/alert-rule.ts'
-import { alertSecrets, alertsView } from './view.ts'
+import { alertSecrets, alertsView } from './config.ts'
 import { defineConfig, makeSettings, type Settings } from '../../app/config.ts'
 
 const CANARY = 'canary-hunter2'

@@ -14,15 +14,15 @@ export type AlertFacts = {
     readonly because: string
     readonly command: string
   }[]
-  /** Runs with parked targets that nobody has seen to. */
+  /** Runs with parked targets. */
   readonly parked: readonly {
     readonly run: RunId
     readonly source: string
     readonly targets: number
-    /** Of one of them. */
+    /** The error of one of them. */
     readonly error: string | null
   }[]
-  /** One for each worker that a run lost, since the longest time that a rule asks for. */
+  /** One for each worker that a run lost, within the longest interval of a rule. */
   readonly orphans: readonly { readonly at: Millis; readonly source: string }[]
   /** Commands that are not started again. */
   readonly gaveUp: readonly {
@@ -32,33 +32,33 @@ export type AlertFacts = {
   }[]
 }
 
-/** Something that is the case, before anybody was told. */
+/** A finding, before it is matched with the rules. */
 type AlertCandidate = Pick<Alert, 'cause' | 'rule' | 'source' | 'run' | 'because' | 'command'>
 
-/** A finding, and what the rules that ask for it say. */
+/** A finding, with the channels and the interval of the rules that match it. */
 export type MatchedAlert = AlertCandidate & {
   readonly to: readonly ChannelName[]
   readonly repeatMs: number | null
 }
 
 export type AlertDecision = {
-  /** It was not so before. */
+  /** Not open yet. */
   readonly raise: readonly MatchedAlert[]
-  /** It is open and is said to be so still, with what is known of it now. */
+  /** Open, with its current reason and command. */
   readonly refresh: readonly MatchedAlert[]
-  /** It is over. */
+  /** No longer the case. */
   readonly resolve: readonly Alert[]
 }
 
-/** What is known of an open alert changes with the minutes. It is written down no more often. */
+/** The reason of an open alert is stored at most this often. */
 const REFRESH_INTERVAL_MS = 60_000
-/** What is open by rules that nobody has any more, and that no rule here asks for, is open no longer. */
+/** An alert whose rule no process has any more is resolved after this time. */
 const FORGET_AFTER_MS = 600_000
 
 /**
- * What is open, by these rules. One cause is one alert, however many rules ask for it. Several configs may look at one
- * database: each says of its own alerts when they are over, and of those of others when nobody has seen them for minutes.
- * `open`: of everybody. Reads only its arguments.
+ * Decides which alerts to raise, refresh and resolve. One cause is one alert, however many rules match it. Several configs
+ * may use one database: each resolves its own alerts, and those of others that no process has seen for minutes. `open`: the
+ * alerts of all. Reads only its arguments.
  */
 export function decideAlerts(
   matched: readonly MatchedAlert[],
@@ -128,7 +128,7 @@ export function matchAlerts(
   return [...Map.groupBy(found, ({ cause }) => cause).values()].map(mergeMatches)
 }
 
-/** Everybody is told whom any of the rules names, as often as the most insistent of them says. */
+/** Merges the rules that match a finding: all their channels, and the shortest interval. */
 function mergeMatches(same: readonly MatchedAlert[]): MatchedAlert {
   const times = same.map(({ repeatMs }) => repeatMs).filter((ms) => ms !== null)
   return {

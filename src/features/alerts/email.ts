@@ -71,7 +71,7 @@ async function sendMail(
   }
 }
 
-/** What stands in the mail: plain text, and the same as HTML for those who read that. */
+/** Returns the mail as plain text and as HTML. */
 export function formatEmail(message: AlertMessage): {
   subject: string
   text: string
@@ -106,7 +106,7 @@ function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (char) => ENTITIES[char]!)
 }
 
-/** A server's answer may repeat what it was sent: only its code is told. */
+/** A server's response may repeat what it was sent, so only its code is shown. */
 function toDeliveryError(error: unknown, limit: AbortSignal, stopped: AbortSignal): DeliveryError {
   if (stopped.aborted) return new DeliveryError('it was stopped before there was an answer')
   const { code, responseCode } = error as { code?: unknown; responseCode?: unknown }

@@ -2,12 +2,11 @@ import type { AlertFacts } from './decide.ts'
 import type { Alert } from '../../core/model/alert.ts'
 import type { RunId } from '../../core/model/id.ts'
 import type { Run } from '../../core/model/run.ts'
-import { blockedReason } from '../../core/model/verdict.ts'
+import { blockedReason, TARGET_STATUS_AFTER } from '../../core/model/verdict.ts'
 import type { Millis } from '../../core/model/time.ts'
-import type { Store } from '../../core/store/store.ts'
+import type { AuditEntry, Store } from '../../core/store/store.ts'
 import { LATEST_FAILED_MAX } from '../../core/store/listing.ts'
 import { assess, type AssessContext, type AssessedRun } from '../../core/recovery/assess.ts'
-import type { OrphanTracker } from './orphan-tracker.ts'
 
 /** Reads everything that a rule can match. Runs are reported by the health that every interface shows. */
 export async function collectFacts(
@@ -83,8 +82,8 @@ function recoveryTimeMs({ run, policy, owner, decision }: AssessedRun): number {
 }
 
 /**
- * In live runs, and in those that ended and that no newer run of their source has followed. The latter are looked at up to
- * a limit, so one that people were told of is looked at by itself: it is not over because others came after it.
+ * Returns parked targets of live runs, and of failed runs without a newer run of their source. The latter are read up to
+ * a limit; a run with an open alert is read on its own, so that its alert is not resolved because others came after it.
  */
 async function findParked(
   store: Store,
@@ -98,7 +97,7 @@ async function findParked(
   const failed = await store.runs({ latestFailed: true, limit: LATEST_FAILED_MAX })
   for (const run of [...live, ...failed.items]) check(run)
   for (const { rule, run: id } of open) {
-    // Of one in a table that is away nothing can be said, and nothing is resolved meanwhile.
+    // A run of an unreadable table is unknown, and nothing is resolved meanwhile.
     if (rule !== 'parked' || id === null || parked.has(id) || store.unreadable.length > 0) continue
     const run = await store.run(id)
     if (run?.status !== 'failed') continue
@@ -111,4 +110,52 @@ async function findParked(
       return { run: id, source, targets: counts.targets.parked, error: one?.lastError ?? null }
     }),
   )
+}
+
+const PAGE_SIZE = 500
+/** Per check. The next check reads the rest. */
+const PAGES_MAX = 10
+/** An entry with a lower id may be committed after one with a higher id. */
+const OVERLAP = 50
+
+/** Follows the audit log for runs that lost a worker. A worker with a hundred claimed targets counts once. */
+export class OrphanTracker {
+  readonly #windowMs: number
+  readonly #losses = new Map<string, AlertFacts['orphans'][number]>()
+  #after: number | null = null
+
+  /** `windowMs`: the longest interval of a rule. */
+  constructor(windowMs: number) {
+    this.#windowMs = windowMs
+  }
+
+  async read(store: Store, now: Millis): Promise<AlertFacts['orphans']> {
+    if (this.#windowMs === 0) return []
+    const since = now - this.#windowMs
+    this.#after ??= await startPosition(store)
+    let after = Math.max(0, this.#after - OVERLAP)
+    for (let page = 0; page < PAGES_MAX; page++) {
+      const entries = await store.audit({ since, after, limit: PAGE_SIZE })
+      for (const entry of entries) this.#record(entry)
+      after = entries.at(-1)?.id ?? after
+      this.#after = Math.max(this.#after, after)
+      if (entries.length < PAGE_SIZE) break
+    }
+    for (const [key, { at }] of this.#losses) if (at <= since) this.#losses.delete(key)
+    return [...this.#losses.values()]
+  }
+
+  #record({ at, source, run, target, action, because, before }: AuditEntry): void {
+    const worker = (before as { worker?: unknown } | null)?.worker
+    // On a timeout the worker is alive.
+    const isLoss =
+      target !== null && action in TARGET_STATUS_AFTER && !because.startsWith('timeout:')
+    if (isLoss && typeof worker === 'string') this.#losses.set(`${run} ${worker}`, { at, source })
+  }
+}
+
+/** Returns a position no further back than one check can read. */
+async function startPosition(store: Store): Promise<number> {
+  const [last] = await store.audit({ newestFirst: true, limit: 1 })
+  return Math.max(0, (last?.id ?? 0) - PAGE_SIZE * PAGES_MAX + OVERLAP)
 }

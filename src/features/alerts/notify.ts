@@ -3,39 +3,38 @@ import { DEFAULT_REPEAT_MS, type AlertRule, type ChannelName } from '../../core/
 import type { Millis } from '../../core/model/time.ts'
 import { ruleMatches, type MatchedAlert } from './decide.ts'
 
-/** What those at one destination are to be told. */
+/** A message that is due at one destination. */
 export type Notification = {
   readonly event: 'raised' | 'repeated' | 'resolved'
-  /** As it is kept, with what is known of it now. */
+  /** The stored alert, with its current reason and command. */
   readonly alert: Alert
   readonly to: ChannelName
-  /** When they last heard that it is so; null: not yet. */
+  /** When it was last reported there; null: never. */
   readonly notifiedAt: Millis | null
 }
 
-/** Whoever looks, and whom they can tell. */
+/** The process that checks, and where it can send. */
 export type NotifierContext = {
   readonly owner: string
   readonly rules: readonly AlertRule[]
-  /** Channels that something can be sent through, and where each leads. */
+  /** The destination of each channel. */
   readonly destinations: ReadonlyMap<ChannelName, string>
-  /** Causes that this process raised or resolved: nobody else is about to tell them. */
+  /** Causes that this process raised or resolved: no other process is about to report them. */
   readonly ownCauses: ReadonlySet<string>
-  /** There is no later look. */
+  /** No check follows. */
   readonly isLastCheck: boolean
 }
 
-/** Another process with the same rules is about to tell: so long it is left to it. */
+/** Time for another process with the same rules to report a cause that it raised. */
 const SAME_RULES_DELAY_MS = 60_000
-/** The same for processes with other rules, which may know the same destination. */
+/** The same for processes with other rules, which may have the same destination. */
 const OTHER_RULES_DELAY_MS = 10_000
-/** People who did not hear by then that it is over are not told any more. */
+/** After this time the end of an alert is no longer reported. */
 const RESOLVED_NOTIFY_MAX_MS = 86_400_000
 
 /**
- * Who is told what, by what they heard already. A destination hears of a cause at most once in the time after which it is
- * repeated, even if it comes and goes; and of its end only when it heard of it. `past`: resolved alerts, of late. Reads only
- * its arguments.
+ * Decides what is due at which destination. A cause is reported there at most once per repeat interval, even if it comes
+ * and goes, and its end only if the cause was reported. `resolved`: the latest resolved alerts. Reads only its arguments.
  */
 export function decideNotifications(
   matched: readonly MatchedAlert[],
@@ -77,7 +76,7 @@ function isDue(
   )
 }
 
-/** When they heard of it in this time that it was so, not in an earlier one. */
+/** When this occurrence of the cause was reported there; null: not yet. */
 function notifiedAtOf({ deliveries, since }: Alert, destination: string): Millis | null {
   const at = deliveries[destination]?.sentAt ?? null
   return at !== null && at >= since ? at : null
@@ -107,7 +106,7 @@ function resolvedNotifications(
       return []
     const newer =
       alert.run === null ? [] : ofRun.get(alert.run)!.filter((other) => isNewer(other, alert))
-    // A silent run that is dead now is not well again.
+    // A silent run that is dead now has not recovered.
     if (newer.some((other) => other.resolvedAt === null)) return []
     const asking = context.rules.filter((rule) => rule.notifyResolved && ruleMatches(rule, alert))
     return [...new Set(asking.flatMap(({ to }) => to))]
@@ -115,14 +114,14 @@ function resolvedNotifications(
         const destination = context.destinations.get(to)
         if (destination === undefined || notifiedAtOf(alert, destination) === null) return false
         if ((alert.deliveries[destination]?.endedAt ?? -Infinity) >= resolvedAt) return false
-        // They hear of the end of what came after it.
+        // The end of the newer alert is reported there instead.
         return newer.every((other) => notifiedAtOf(other, destination) === null)
       })
       .map((to) => ({ event: 'resolved', alert, to, notifiedAt: null }))
   })
 }
 
-/** It was so later. What began earlier and is still so is another matter. */
+/** Whether the other alert of the run began later and lasted longer. */
 function isNewer(other: Alert, alert: Alert): boolean {
   if (other.cause === alert.cause || other.since < alert.since) return false
   return other.resolvedAt === null || other.resolvedAt > alert.resolvedAt!

@@ -15,8 +15,8 @@ export type WebhookSettings = {
 const RESPONSE_MAX = 64 * 1024
 
 /**
- * Sends JSON to an address that somebody configured. It goes only where it may go, follows nobody elsewhere, gives up
- * after five seconds, and of the answer only the status counts: its text is never kept or shown.
+ * Sends JSON to a configured address, if that is allowed. Follows no redirect, times out after five seconds, and reads
+ * only the status of the response: its text is never kept or shown.
  */
 export async function postJson(
   settings: WebhookSettings,
@@ -100,7 +100,7 @@ function orAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   ])
 }
 
-/** An error of the network names the host, and perhaps more: only its kind is told. */
+/** A network error names the host, and perhaps more, so only its kind is shown. */
 function toDeliveryError(error: unknown, stopped: AbortSignal): DeliveryError {
   if (error instanceof DeliveryError) return error
   if (stopped.aborted) return new DeliveryError('it was stopped before there was an answer')

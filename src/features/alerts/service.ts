@@ -5,26 +5,29 @@ import type { Alert } from '../../core/model/alert.ts'
 import type { AlertRule, ChannelName } from '../../core/model/alert-rule.ts'
 import { messageOf, StoreUnavailableError } from '../../core/model/errors.ts'
 import { newId, type WorkerId } from '../../core/model/id.ts'
+import { redactor } from '../../core/model/redact.ts'
 import type { Channel } from './channel.ts'
-import type { AlertMessage } from './message.ts'
+import { alertSecrets, type AlertSettings } from './config.ts'
+import { emailChannel } from './email.ts'
+import { slackChannel } from './slack.ts'
+import { webhookChannel } from './webhook.ts'
+import { composeDeliveries, type AlertDelivery, type AlertMessage } from './message.ts'
 import type { Store } from '../../core/store/store.ts'
 import { REAL_CLOCK, type Clock } from '../../core/host/clock.ts'
 import type { PolicyOf } from '../../core/model/policy-of.ts'
 import { TRUSTED_OBSERVER } from '../../core/decide/liveness.ts'
-import { composeDeliveries, type AlertDelivery } from './deliveries.ts'
-import { collectFacts } from './facts.ts'
-import { OrphanTracker } from './orphan-tracker.ts'
+import { collectFacts, OrphanTracker } from './facts.ts'
 import { ChannelQueue } from './channel-queue.ts'
 
 export type AlertServiceOptions = {
-  /** Asked for with each look: the database may be away when this begins. */
+  /** Called with each check: the database may be unavailable at the start. */
   readonly open: () => Promise<Store>
   readonly policyOf: PolicyOf
   readonly rules: readonly AlertRule[]
   readonly channels: readonly Channel[]
-  /** Where people reach the dashboard; null: messages have no link. */
+  /** The address of the dashboard; null: messages have no link. */
   readonly url: string | null
-  /** The worker that lives in this process, as the store knows it; null: there is none (yet). */
+  /** The worker of this process; null: none, or not yet. */
   readonly worker: () => WorkerId | null
   readonly log: (text: string) => void
   readonly clock?: Clock
@@ -32,31 +35,31 @@ export type AlertServiceOptions = {
 
 const CHECK_INTERVAL_MS = 5_000
 const LEADERSHIP_MS = 3 * CHECK_INTERVAL_MS
-/** Resolved alerts of which people may still have to hear that they are over: the last ones. */
+/** The latest resolved alerts, whose end may still be due. */
 const RESOLVED_MAX = 1_000
-/** At the end of a program, for what is on its way. */
+/** Time for queued messages at the end of a program. */
 const FINISH_MS = 5_000
-/** A look that waits for a database which does not answer is not waited for. */
+/** `stop` does not wait longer for a check that waits for the database. */
 const STOP_MS = 250
 
 /**
- * Looks every few seconds at what the rules ask for, and tells people. What is open and who was told is in the store, so
- * that of many processes with the same rules one tells, and a restart tells nothing twice. Nothing waits for it: neither work nor a stop.
+ * Checks the rules every few seconds and sends what is due. Open alerts and deliveries are in the store, so that one of
+ * many processes with the same rules sends, and a restart sends nothing twice. Neither work nor a stop waits for it.
  */
 export class AlertService {
   readonly #options: AlertServiceOptions
   readonly #clock: Clock
   readonly #queues: ReadonlyMap<ChannelName, ChannelQueue>
   readonly #destinations: ReadonlyMap<ChannelName, string>
-  /** These rules and these people: processes that have the same take turns, others look for themselves. */
+  /** Identifies the rules and destinations: of processes with the same ones, one leads. */
   readonly #owner: string
   readonly #orphanTracker: OrphanTracker
   readonly #stopping = new AbortController()
-  /** Whose turn it is where no worker lives in this process. Such a turn lasts only until somebody else asks. */
+  /** Leads where this process has no worker. Such leadership ends when another process asks for it. */
   readonly #fallbackId = newId()
-  /** Causes that this process raised or resolved, so that nobody else tells them. */
+  /** Causes that this process raised or resolved, and so reports. */
   readonly #ownCauses = new Set<string>()
-  /** What is being told, by channel and cause. */
+  /** Deliveries in progress, by channel and cause. */
   readonly #inFlight = new Map<string, Promise<void>>()
   #loop: Promise<void> | null = null
   #checking: Promise<void> = Promise.resolve()
@@ -79,7 +82,7 @@ export class AlertService {
     this.#loop ??= this.#runLoop()
   }
 
-  /** A last look, and then some seconds at most for what there is to tell. For the end of a program that was not stopped. */
+  /** Makes a last check and waits some seconds at most for its messages. For a program that ends by itself. */
   async finish(): Promise<void> {
     if (this.#loop === null || this.#stopping.signal.aborted) return
     const sent = this.check(true).then(() => Promise.all(this.#inFlight.values()))
@@ -87,7 +90,7 @@ export class AlertService {
     await this.stop()
   }
 
-  /** Whatever is on its way is given up at once. Who looks next finds that nobody was told of it. */
+  /** Drops what is queued. The next check, in any process, finds it undelivered. */
   async stop(): Promise<void> {
     this.#stopping.abort()
     const stopping = [...this.#queues.values()].map((queue) => queue.stop())
@@ -108,9 +111,9 @@ export class AlertService {
     }
   }
 
-  /** One look, now. An error in alerting is said once and stops nobody. When the database is away, others say so. */
+  /** Checks now. An error is logged once; that the database is unavailable is logged elsewhere. */
   check(isLast = false): Promise<void> {
-    // One after the other, or both would tell what the other is about to.
+    // One after the other, or both would send the same.
     this.#checking = this.#checking.then(() => this.#checkSafely(isLast))
     return this.#checking
   }
@@ -132,7 +135,7 @@ export class AlertService {
     const store = await this.#options.open()
     const leader = worker() ?? this.#fallbackId
     if (!(await store.acquireLeadership(leader, LEADERSHIP_MS, `alerts ${this.#owner}`))) return
-    // Taken before anything is read: what is told and marked meanwhile is not in what was read.
+    // Taken before the reads: they do not contain what is delivered meanwhile.
     const busy = new Set(this.#inFlight.keys())
     const open = await store.openAlerts()
     const { now, ...facts } = await collectFacts(
@@ -143,16 +146,16 @@ export class AlertService {
     const found = matchAlerts(facts, rules, now)
     const { raise, refresh, resolve } = decideAlerts(found, rules, this.#owner, open, now)
     for (const one of [...raise, ...refresh]) {
-      // Of all that see it at once, one raises it, and tells.
+      // Of all processes that find it at once, one raises it and reports it.
       if (await store.raiseAlert({ ...alertFields(one), owner: this.#owner }))
         this.#ownCauses.add(one.cause)
     }
-    // What cannot be seen now is not over.
+    // What is unreadable now is not resolved.
     for (const alert of store.unreadable.length === 0 ? resolve : []) {
       if (await store.resolveAlert(alert)) this.#ownCauses.add(alert.cause)
     }
     if (this.#queues.size === 0) return
-    // As they are kept: whoever has to tell it later must know it by the same time.
+    // As stored: a process that reports it later must use the same time.
     const isChanged = raise.length + resolve.length > 0
     const kept = isChanged ? await store.openAlerts() : open
     const past = await store.recentAlerts(RESOLVED_MAX)
@@ -187,7 +190,7 @@ export class AlertService {
     const destination = this.#destinations.get(to)!
     const mark = async (): Promise<void> =>
       (await this.#options.open()).markDelivered({ causes, destination, event })
-    // If this is lost they may hear it twice, which is better than never.
+    // If this fails, the message may be sent twice, which is better than never.
     await mark().catch(() => {})
   }
 }
@@ -198,4 +201,29 @@ function deliveryKey(to: ChannelName, cause: string): string {
 
 function alertFields({ cause, rule, source, run, because, command }: MatchedAlert) {
   return { cause, rule, source, run, because, command }
+}
+
+/** Creates the service for the rules of a config. `worker`: the worker of this process, if there is one. */
+export function makeAlertService(
+  open: () => Promise<Store>,
+  { alerts, url, policyOf }: { alerts: AlertSettings; url: string | null; policyOf: PolicyOf },
+  log: (text: string) => void,
+  worker: () => WorkerId | null = () => null,
+  clock: Clock = REAL_CLOCK,
+): AlertService {
+  const { rules } = alerts
+  const redacted = redactor(alertSecrets(alerts))
+  const channels = makeChannels(alerts)
+  const redactedLog = (text: string): void => log(redacted(text))
+  return new AlertService({ open, policyOf, rules, channels, url, worker, log: redactedLog, clock })
+}
+
+/** Creates the channels that have an address. */
+export function makeChannels({ channels }: AlertSettings): Channel[] {
+  const { slack, email, webhook } = channels
+  return [
+    ...(slack ? [slackChannel(slack)] : []),
+    ...(email ? [emailChannel(email)] : []),
+    ...(webhook ? [webhookChannel(webhook)] : []),
+  ]
 }

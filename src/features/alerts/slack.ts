@@ -13,8 +13,8 @@ export function slackChannel(settings: WebhookSettings): Channel {
 }
 
 /**
- * The evidence may hold text from web pages. It stands where Slack reads no markup, and is escaped besides: so nobody is
- * called by a `<!channel>`, and no address in it is opened for a preview.
+ * The evidence may contain text from web pages. It is placed where Slack reads no markup, and escaped as well, so that a
+ * `<!channel>` notifies no one and no address in it is opened for a preview.
  */
 export function slackMessage(message: AlertMessage): object {
   const { headline, because, command, link } = formatMessage(message)

@@ -40,7 +40,7 @@ function webhookPayload(message: AlertMessage, now: number): object {
   }
 }
 
-/** Of the time and the body, so that a message that somebody caught cannot be sent again later. */
+/** Signs the time and the body, so that an intercepted message cannot be sent again later. */
 function sign(secret: string, body: string, now: number): string {
   const t = Math.floor(now / 1_000)
   return `t=${t},v1=${createHmac('sha256', secret).update(`${t}.${body}`).digest('hex')}`

@@ -1,4 +1,4 @@
-import type { alertsView } from '../../features/alerts/view.ts'
+import type { alertsView } from '../../features/alerts/config.ts'
 import type { TextWriter } from '../../lib/terminal/text-writer.ts'
 
 /** Who is told of what, and how. */

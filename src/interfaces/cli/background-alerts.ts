@@ -20,7 +20,7 @@ export async function startBackgroundAlerts(
   if (isWorkerProcess()) return NO_ALERTS
   const config = await settings()
   if (!config.alerts.areConfigured) return NO_ALERTS
-  const { makeAlertService } = await import('../../features/alerts/make-service.ts')
+  const { makeAlertService } = await import('../../features/alerts/service.ts')
   const alerts = makeAlertService(
     () => database.openWithAdopted({ connections: 1 }),
     config,

@@ -1,5 +1,5 @@
 import { redact } from '../../../core/model/redact.ts'
-import { alertsView } from '../../../features/alerts/view.ts'
+import { alertsView } from '../../../features/alerts/config.ts'
 import { listPolicies, type SourcePolicy } from '../../../presenters/config.ts'
 import type { Settings } from '../../../app/config.ts'
 import { printAlerts } from '../alert-text.ts'
