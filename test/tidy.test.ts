@@ -62,7 +62,6 @@ const NOT_YET: readonly string[] = [
   'src/interfaces/top/actions.ts imports src/interfaces/cli/summary-text.ts',
   'src/interfaces/top/detail.ts imports src/interfaces/cli/explain-text.ts',
   'src/interfaces/top/detail.ts imports src/interfaces/cli/history-text.ts',
-  'src/interfaces/top/detail.ts imports src/interfaces/cli/run-text.ts',
   'src/presenters/config.ts imports src/app/config.ts',
   'src/presenters/config.ts imports src/app/policy-origin.ts',
   'src/presenters/enqueue.ts imports src/app/config.ts',

@@ -1,7 +1,7 @@
 import type { Settings } from '../app/config.ts'
 import type { Database } from '../app/open-database.ts'
 import { EXIT } from '../core/model/exit-codes.ts'
-import { toJson, type Presented } from '../presenters/presented.ts'
+import { toJson, type Presented, type PresentedList } from '../presenters/presented.ts'
 import type { TextWriter } from '../lib/terminal/text-writer.ts'
 import type {
   Argument,
@@ -83,6 +83,11 @@ export function present(presented: Presented<object>, exitCode?: number): Comman
     print: (writer) => writer.sections(presented.sections),
     ...(exitCode !== undefined && { exitCode }),
   }
+}
+
+/** The same for a page of a list. */
+export function presentList({ view, sections }: PresentedList<unknown>): CommandResult {
+  return { data: view, print: (writer) => writer.sections(sections) }
 }
 
 /** The same for a command that reports a state: anything but `ok` exits with 3. */

@@ -13,6 +13,12 @@ export type Presented<View extends object> = {
   readonly undo?: Undo | null
 }
 
+/** A list has no severity and no summary: `--json` and HTTP send its view, a page of items. */
+export type PresentedList<Item> = {
+  readonly view: { readonly items: Item[]; readonly next: string | null }
+  readonly sections: readonly Section[]
+}
+
 /** What `--json` prints and HTTP sends. Tables are for terminals and stay out: the view has their data. */
 export function toJson<View extends object>(presented: Presented<View>) {
   const { view, severity, summary, sections, undo = null } = presented

@@ -1,8 +1,27 @@
 import { closest } from '../core/model/closest.ts'
 import { UsageError } from '../core/model/errors.ts'
-import type { Counts, Run } from '../core/model/run.ts'
+import { shortId } from '../core/model/id.ts'
+import { countOpenTargets, countTargets, type Counts, type Run } from '../core/model/run.ts'
 import { TARGET_STATUSES } from '../core/model/target.ts'
+import type { Millis } from '../core/model/time.ts'
 import type { Store } from '../core/store/store.ts'
+import {
+  omitted,
+  type Cell,
+  type Section,
+  type Sentence,
+  type Table,
+} from '../lib/text/sentence.ts'
+import {
+  formatAge,
+  formatAgo,
+  formatRunStatus,
+  formatTargetStatus,
+  percent,
+  plural,
+  progressBar,
+} from './format.ts'
+import type { PresentedList } from './presented.ts'
 import { countsView, runView } from './view.ts'
 
 export const PROGRESS_BY = ['group', 'page', 'status'] as const
@@ -17,7 +36,7 @@ export type Progress = {
   readonly pages: readonly { readonly page: number; readonly targets: number }[]
 }
 
-export type GroupProgress = { readonly group: string | null; readonly counts: Counts }
+type GroupProgress = { readonly group: string | null; readonly counts: Counts }
 
 const TARGETS_BATCH_SIZE = 500
 
@@ -37,14 +56,147 @@ export async function measureProgress(
   return found
 }
 
-/** What `progress` answers for one run. */
-export function progressView({ run, by, groups, counts, pages }: Progress) {
+/** `progress`: how far these runs are. */
+export function presentProgress(
+  all: readonly Progress[],
+  now: Millis,
+): PresentedList<ReturnType<typeof progressView>> {
+  return {
+    view: { items: all.map(progressView), next: null },
+    sections: all.flatMap((one) => progressSections(one, now)),
+  }
+}
+
+function progressView({ run, by, groups, counts, pages }: Progress) {
   const rows = {
     group: () => groups.map(({ group, counts }) => ({ group, ...countsView(counts) })),
     status: () => TARGET_STATUSES.map((status) => ({ status, targets: counts.targets[status] })),
     page: () => [...pages],
   }[by]()
   return { run: runView(run), counts: countsView(counts), by, rows }
+}
+
+function progressSections(progress: Progress, now: Millis): Section[] {
+  const { run, by, groups, counts, pages } = progress
+  const title: Sentence = [
+    { text: run.source, style: 'strong' },
+    ` ${shortId(run.id)}, `,
+    formatRunStatus(run.status),
+    `, last sign ${formatAgo(run.lastActivityAt, now)}`,
+  ]
+  const rows: (readonly [string, number])[] =
+    by === 'status'
+      ? TARGET_STATUSES.map((status) => [formatTargetStatus(status).text, counts.targets[status]])
+      : pages.map(({ page, targets }) => [String(page), targets])
+  return [
+    { heading: null, sentences: [title, [headline(run, counts, now)]] },
+    by === 'group'
+      ? groupsSection(null, groups, Infinity)
+      : {
+          heading: null,
+          table: sharesTable(by === 'status' ? 'STATUS' : 'AT PAGE', rows),
+          sentences: [],
+        },
+  ]
+}
+
+function headline(run: Run, counts: Counts, now: Millis): string {
+  const view = countsView(counts)
+  const whole = counts === run.counts ? runView(run) : view
+  const parts = [
+    `${progressBar(whole.done, whole.total)} ${whole.done}/${whole.total}, ${percent(whole.done, whole.total)}`,
+    plural(view.pages, 'page'),
+    plural(view.extracted, 'item'),
+  ]
+  if (run.plannedAt === null && run.kind === 'crawl') parts.push('targets still come in')
+  const ranMs = (run.finishedAt ?? now) - (run.startedAt ?? now)
+  if (ranMs > 0 && view.pages > 0)
+    parts.push(`${Math.round((view.pages * 60_000) / ranMs)} pages/min`)
+  const left = timeLeft(run, counts, now)
+  if (left !== null) parts.push(`about ${formatAge(left)} left`)
+  return parts.join(', ')
+}
+
+/** Before this share is done, the time left would be noise. */
+const ETA_MIN_SHARE = 0.02
+const MOVING_WITHIN_MS = 60_000
+
+/** Estimates the time left by the pace so far. Null where that would be no better than a guess. */
+function timeLeft(run: Run, counts: Counts, now: Millis): number | null {
+  const isMoving = run.status === 'running' && now - run.lastActivityAt < MOVING_WITHIN_MS
+  if (!isMoving || run.plannedAt === null || run.startedAt === null) return null
+  const total = run.progress?.total ?? countTargets(counts)
+  const open = run.progress ? total - run.progress.done : countOpenTargets(counts)
+  const ended = total - open
+  if (open <= 0 || ended <= 0 || ended / total < ETA_MIN_SHARE) return null
+  return ((now - run.startedAt) * open) / ended
+}
+
+function sharesTable(header: string, rows: readonly (readonly [string, number])[]): Table {
+  const total = rows.reduce((sum, [, targets]) => sum + targets, 0)
+  return {
+    columns: [
+      { header },
+      { header: 'TARGETS', align: 'right' },
+      { header: '' },
+      { header: 'SHARE', align: 'right' },
+    ],
+    rows: rows.map(([name, targets]) => [
+      name,
+      String(targets),
+      progressBar(targets, total),
+      percent(targets, total),
+    ]),
+  }
+}
+
+/** Groups as a table: those with failures first, then the largest. */
+export function groupsSection(
+  heading: string | null,
+  groups: readonly GroupProgress[],
+  max: number,
+): Section {
+  const failures = ({ counts: { targets } }: GroupProgress): number =>
+    targets.failed + targets.parked + targets.stuck
+  const views = groups
+    .toSorted(
+      (a, b) => failures(b) - failures(a) || countTargets(b.counts) - countTargets(a.counts),
+    )
+    .slice(0, max)
+    .map(({ group, counts }) => ({ group, ...countsView(counts) }))
+  const failureCell = (count: number): Cell => ({
+    text: String(count),
+    style: count > 0 ? 'bad' : 'dim',
+  })
+  const rest = groups.length - views.length
+  return {
+    heading,
+    table: {
+      columns: [
+        { header: 'GROUP', flex: true },
+        { header: 'DONE', align: 'right' },
+        { header: '', optional: 2 },
+        { header: 'WORKING', align: 'right', optional: 4 },
+        { header: 'FAILED', align: 'right' },
+        { header: 'PARKED', align: 'right' },
+        { header: 'STUCK', align: 'right', optional: 1 },
+        { header: 'PAGES', align: 'right', optional: 5 },
+        { header: 'ITEMS', align: 'right', optional: 3 },
+      ],
+      rows: views.map((view) => [
+        view.group ?? '(none)',
+        `${view.done}/${view.total}`,
+        progressBar(view.done, view.total),
+        String(view.in_progress),
+        failureCell(view.failed),
+        failureCell(view.parked),
+        failureCell(view.stuck),
+        String(view.pages),
+        String(view.extracted),
+      ]),
+    },
+    sentences: rest > 0 ? [omitted(rest, '`unstuck progress --by group` lists all groups')] : [],
+  }
 }
 
 type RunWithGroups = { readonly run: Run; readonly groups: readonly GroupProgress[] }

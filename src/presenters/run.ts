@@ -1,4 +1,5 @@
 import { canCancel } from '../core/decide/cancel.ts'
+import { worstSeverity } from '../core/decide/health.ts'
 import type { Execution } from '../core/model/execution.ts'
 import { shortId } from '../core/model/id.ts'
 import { isLive, type Counts, type Run } from '../core/model/run.ts'
@@ -7,14 +8,17 @@ import type { Millis } from '../core/model/time.ts'
 import { unstuckCommand } from '../core/model/shell-command.ts'
 import { assessRun, type AssessContext, type AssessedRun } from '../core/recovery/assess.ts'
 import type { AuditEntry, Store } from '../core/store/store.ts'
-import { auditView, countsView, executionView, ownerView, runView, targetView } from './view.ts'
-import { listedRunView } from './runs.ts'
+import { formatRunStatus } from './format.ts'
+import type { Presented } from './presented.ts'
 import { recentSamples, type RecentSamples } from './run-pace.ts'
+import { runSections } from './run-sections.ts'
+import { listedRunView } from './runs.ts'
+import { auditView, countsView, executionView, ownerView, targetView } from './view.ts'
 
 /** An entry of the audit trail, and the key of the target it is about. */
 export type AuditEntryWithKey = { readonly entry: AuditEntry; readonly key: string | null }
 
-/** One run, with all that its page shows. */
+/** All that is reported about one run. */
 export type RunReport = {
   readonly run: Run
   readonly assessed: AssessedRun
@@ -23,6 +27,7 @@ export type RunReport = {
   /** Of its command, newest first; none for a crawl. */
   readonly executions: readonly Execution[]
   readonly audit: readonly AuditEntryWithKey[]
+  readonly samples: RecentSamples
   readonly now: Millis
 }
 
@@ -30,7 +35,7 @@ const NEEDS_ATTENTION_MAX = 10
 const AUDIT_MAX = 10
 const EXECUTIONS_MAX = 10
 
-/** Looks everything up that is to be known about one run. */
+/** Reads all that is reported about one run. */
 export async function loadRunReport(context: AssessContext, run: Run): Promise<RunReport> {
   const { store } = context
   const now = await store.now()
@@ -42,52 +47,49 @@ export async function loadRunReport(context: AssessContext, run: Run): Promise<R
     needsAttention: await targetsNeedingAttention(store, run),
     audit: await recentAudit(store, run),
     executions: await store.executions(run.id, EXECUTIONS_MAX),
+    samples: isLive(run.status) ? await recentSamples(store, now) : new Map(),
     now,
   }
 }
 
-/** What `show` answers. */
-export function runReportView({
-  run,
-  assessed: { health },
-  groups,
-  needsAttention,
-  executions,
-  audit,
-}: RunReport) {
+type RunReportView = ReturnType<typeof runReportView>
+
+/** `show`, the run's page in the dashboard, and the detail of `top`. */
+export function presentRun(report: RunReport): Presented<RunReportView> {
+  const { run, assessed, needsAttention } = report
+  const { health } = assessed
+  const isLiveRun = isLive(run.status)
+  const severity = worstSeverity([
+    ...(isLiveRun ? [health.severity] : []),
+    ...(needsAttention.length > 0 ? ['attention' as const] : []),
+  ])
+  const { text } = formatRunStatus(run.status)
+  const state = isLiveRun ? `${text}, ${health.state}` : text
   return {
-    run: {
-      ...runView(run),
-      input: run.input,
-      ...(isLive(run.status) && { health: health.state, because: health.because }),
-    },
-    counts: countsView(run.counts),
-    groups: groups.map(({ group, counts }) => ({ group, ...countsView(counts) })),
-    trouble: needsAttention.map(targetView),
-    executions: executions.map(executionView),
-    audit: audit.map(({ entry, key }) => ({ ...auditView(entry), key })),
+    view: runReportView(report),
+    severity,
+    summary: `Run ${shortId(run.id)} of ${run.source} is ${state}.`,
+    sections: runSections(report),
   }
 }
 
-/** The same with what the run's page in the dashboard shows besides. */
-export async function runDetail(context: AssessContext, run: Run) {
-  const { store } = context
-  const page = await loadRunReport(context, run)
+function runReportView(report: RunReport) {
+  const { run, assessed, groups, needsAttention, executions, audit, samples, now } = report
+  const { owner, health } = assessed
   const isLiveRun = isLive(run.status)
-  const samples: RecentSamples = isLiveRun ? await recentSamples(store, page.now) : new Map()
-  const { owner, health } = page.assessed
   return {
-    ...runReportView(page),
-    run: {
-      ...listedRunView(run, isLiveRun ? health : null, samples, page.now),
-      input: run.input,
-    },
+    run: { ...listedRunView(run, isLiveRun ? health : null, samples, now), input: run.input },
+    counts: countsView(run.counts),
+    groups: groups.map(({ group, counts }) => ({ group, ...countsView(counts) })),
+    needsAttention: needsAttention.map(targetView),
+    executions: executions.map(executionView),
+    audit: audit.map(({ entry, key }) => ({ ...auditView(entry), key })),
     owner: isLiveRun && owner ? ownerView(owner) : null,
     commands: commandsFor(run),
   }
 }
 
-/** What one can type about it, as it is now. */
+/** Returns the commands that apply to the run as it is now. */
 function commandsFor(run: Run): string[] {
   const { id, status, adopted, counts } = run
   const { failed, parked, stuck } = counts.targets
@@ -100,7 +102,7 @@ function commandsFor(run: Run): string[] {
     unstuckCommand('explain', [short]),
     ...(isLiveRun && canCancel(run) ? [unstuckCommand('cancel', [short])] : []),
     ...(canContinue && canReopen ? [unstuckCommand('resume', [short])] : []),
-    // No row is ever added to a table of the user's own.
+    // No row is added to an adopted table.
     ...(canContinue && !adopted ? [unstuckCommand('retry', [short])] : []),
     ...(status === 'cancelled' || status === 'abandoned'
       ? [unstuckCommand('revert', [short])]
@@ -110,7 +112,7 @@ function commandsFor(run: Run): string[] {
   ]
 }
 
-/** Targets that wait for a person, some of each kind. */
+/** Returns targets that need attention, some of each kind. */
 async function targetsNeedingAttention(store: Store, run: Run): Promise<Target[]> {
   const found: Target[] = []
   for (const status of ['stuck', 'parked', 'failed'] as const) {
@@ -122,7 +124,7 @@ async function targetsNeedingAttention(store: Store, run: Run): Promise<Target[]
   return found
 }
 
-/** The newest entries, oldest first. */
+/** Returns the newest entries, oldest first. */
 async function recentAudit(store: Store, run: Run): Promise<AuditEntryWithKey[]> {
   const last = await store.audit({ run: run.id, newestFirst: true, limit: AUDIT_MAX })
   return Promise.all(

@@ -1,13 +1,17 @@
 import type { Health, HealthState } from '../core/decide/health.ts'
 import { isLive, type Run, type RunKind } from '../core/model/run.ts'
-import type { Millis } from '../core/model/time.ts'
+import { humanizeDuration, type Millis } from '../core/model/time.ts'
+import { shortId } from '../core/model/id.ts'
 import type { Pace } from './pace.ts'
 import { assess, type AssessContext } from '../core/recovery/assess.ts'
-import type { Listing, RunFilter } from '../core/store/store.ts'
+import type { RunFilter } from '../core/store/store.ts'
+import type { Sentence, Table } from '../lib/text/sentence.ts'
+import type { PresentedList } from './presented.ts'
+import { formatAgo, formatDoneOfTotal, formatRunStatus, formatSource } from './format.ts'
 import { runView, type RunView } from './view.ts'
 import { paceOf, recentSamples, type RecentSamples } from './run-pace.ts'
 
-/** A run as lists show it: with how it fares and how fast it goes. */
+/** A run in a list, with its health and pace. */
 export type ListedRun = RunView & {
   pages: number
   /** False while targets still come in. */
@@ -36,27 +40,66 @@ export function listedRunView(
   }
 }
 
-/** Returns the runs that match, newest first. The live ones are assessed all at once. */
-export async function listRuns(
-  context: AssessContext,
-  filter: RunFilter,
-): Promise<Listing<ListedRun>> {
+export type RunList = {
+  readonly runs: readonly Run[]
+  readonly items: ListedRun[]
+  readonly next: string | null
+  readonly now: Millis
+}
+
+/** Returns the runs that match, newest first. All live ones are assessed at once. */
+export async function listRuns(context: AssessContext, filter: RunFilter): Promise<RunList> {
   const { store } = context
-  const { items, next } = await store.runs(filter)
-  if (!items.some(({ status }) => isLive(status))) {
+  const { items: runs, next } = await store.runs(filter)
+  if (!runs.some(({ status }) => isLive(status))) {
     const now = await store.now()
-    return { items: items.map((run) => listedRunView(run, null, new Map(), now)), next }
+    return { runs, items: runs.map((run) => listedRunView(run, null, new Map(), now)), next, now }
   }
-  const { runs, now } = await assess(context)
-  const health = new Map(runs.map((one) => [one.run.id, one.health]))
+  const { runs: live, now } = await assess(context)
+  const health = new Map(live.map((one) => [one.run.id, one.health]))
   const samples = await recentSamples(store, now)
+  const items = runs.map((run) => listedRunView(run, healthFor(health, run), samples, now))
+  return { runs, items, next, now }
+}
+
+/** `runs`; null where there is no database yet. */
+export function presentRuns(list: RunList | null): PresentedList<ListedRun> {
+  const { runs, items, next, now } = list ?? { runs: [], items: [], next: null, now: 0 }
+  const more: Sentence = [{ text: `There are more: add \`--after ${next}\`.`, style: 'dim' }]
   return {
-    items: items.map((run) => listedRunView(run, healthFor(health, run), samples, now)),
-    next,
+    view: { items, next },
+    sections: [
+      runs.length === 0
+        ? { heading: null, sentences: [['No runs. `unstuck work crawl.ts` starts one.']] }
+        : { heading: null, table: runsTable(runs, now), sentences: next === null ? [] : [more] },
+    ],
   }
 }
 
-/** Between the two looks it may have ended. */
+function runsTable(runs: readonly Run[], now: Millis): Table {
+  return {
+    columns: [
+      { header: 'RUN' },
+      { header: 'SOURCE', flex: true },
+      { header: 'STATUS', flex: true },
+      { header: 'DONE', align: 'right' },
+      { header: 'ITEMS', align: 'right', optional: 1 },
+      { header: 'CREATED', align: 'right', optional: 2 },
+      { header: 'TOOK', align: 'right', optional: 3 },
+    ],
+    rows: runs.map((run) => [
+      shortId(run.id),
+      formatSource(run),
+      formatRunStatus(run.status),
+      formatDoneOfTotal(run),
+      String(runView(run).extracted),
+      formatAgo(run.createdAt, now),
+      run.startedAt === null ? '–' : humanizeDuration((run.finishedAt ?? now) - run.startedAt),
+    ]),
+  }
+}
+
+/** The run may have ended between the two reads. */
 function healthFor(health: ReadonlyMap<string, Health>, { id, status }: Run): Health | null {
   return isLive(status) ? (health.get(id) ?? null) : null
 }

@@ -1,4 +1,8 @@
+import { shortId } from '../core/model/id.ts'
 import type { Assessment } from '../core/recovery/assess.ts'
+import type { Section, Sentence } from '../lib/text/sentence.ts'
+import { formatAge, formatAgo, formatLiveness, formatProcessCell } from './format.ts'
+import type { PresentedList } from './presented.ts'
 import { workerView, type WorkerView } from './view.ts'
 
 /** Workers that have not ended. A process of no source that holds nothing is left out: a server, or code between two runs. */
@@ -6,4 +10,56 @@ export function workerViews({ workers }: Pick<Assessment, 'workers'>): WorkerVie
   return workers
     .filter(({ worker, targets }) => worker.source !== '' || targets > 0)
     .map(workerView)
+}
+
+/** `workers`: all of them, or those without a heartbeat for longer than `olderThanMs`. Null: there is no database yet. */
+export function presentWorkers(
+  assessment: Assessment | null,
+  olderThanMs = -Infinity,
+): PresentedList<WorkerView> {
+  const { now, workers } = assessment ?? { now: 0, workers: [] }
+  const all = workerViews({ workers })
+  const items = all.filter(({ lastHeartbeatAt }) => now - Date.parse(lastHeartbeatAt) > olderThanMs)
+  const empty = all.length === 0 ? NO_WORKERS : 'No worker is that old.'
+  return {
+    view: { items, next: null },
+    sections:
+      items.length === 0
+        ? [{ heading: null, sentences: [[empty]] }]
+        : [workersSection(items, now), ...doubtfulSections(items)],
+  }
+}
+
+const NO_WORKERS = 'No worker runs. Start one with `unstuck work crawl.ts`.'
+
+function workersSection(items: readonly WorkerView[], now: number): Section {
+  return {
+    heading: null,
+    table: {
+      columns: [
+        { header: 'WORKER' },
+        { header: 'PROCESS', flex: true },
+        { header: 'LIVENESS' },
+        { header: 'TARGETS', align: 'right', optional: 1 },
+        { header: 'UP', align: 'right', optional: 2 },
+        { header: 'HEARTBEAT', align: 'right' },
+      ],
+      rows: items.map((worker) => [
+        shortId(worker.id),
+        formatProcessCell(worker),
+        formatLiveness(worker.liveness),
+        String(worker.targets),
+        formatAge(now - Date.parse(worker.startedAt)),
+        formatAgo(Date.parse(worker.lastHeartbeatAt), now),
+      ]),
+    },
+    sentences: [],
+  }
+}
+
+function doubtfulSections(items: readonly WorkerView[]): Section[] {
+  const sentences = items
+    .filter(({ liveness }) => liveness !== 'present')
+    .map(({ id, liveness, because }): Sentence => [`${shortId(id)} ${liveness}: ${because}.`])
+  return sentences.length > 0 ? [{ heading: 'Why', sentences }] : []
 }

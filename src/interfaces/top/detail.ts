@@ -12,7 +12,7 @@ import {
   formatProcess,
   formatLiveness,
 } from '../../presenters/format.ts'
-import { printRun } from '../cli/run-text.ts'
+import { presentRun } from '../../presenters/run.ts'
 import { describeSubject, printAuditEntry } from '../cli/history-text.ts'
 import type { WorkerView } from '../../presenters/view.ts'
 import type { Detail } from './snapshot.ts'
@@ -21,7 +21,7 @@ import type { Detail } from './snapshot.ts'
 export function printDetail(writer: TextWriter, detail: Detail, now: Millis): void {
   switch (detail.kind) {
     case 'run':
-      return printRun(writer, detail.page)
+      return writer.sections(presentRun(detail.page).sections)
     case 'worker':
       return printWorker(writer, detail, now)
     case 'verdict': {

@@ -22,7 +22,7 @@ export const progress = v.object({
       ]),
     }),
   ),
-  next: v.null(),
+  next: v.nullable(v.string()),
 })
 
 /** `check --json` */

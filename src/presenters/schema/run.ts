@@ -3,6 +3,7 @@ import { HEALTH_STATES } from '../../core/decide/health.ts'
 import { ADOPTED_ACTIONS, RUN_STATUSES } from '../../core/model/run.ts'
 import { TARGET_STATUSES } from '../../core/model/target.ts'
 import { count, time, timeOrNull } from './common.ts'
+import { presentedFields } from './presented.ts'
 
 /** Runs and targets, as docs/reference/json-output.md has them. */
 
@@ -151,10 +152,11 @@ export const auditEntry = v.object({
 
 /** `show --json`, and what the run's page needs besides. */
 export const runDetail = v.object({
+  ...presentedFields,
   run: v.object({ ...listedRun.entries, input: v.unknown() }),
   counts,
   groups: v.array(groupCounts),
-  trouble: v.array(target),
+  needsAttention: v.array(target),
   executions: v.array(execution),
   audit: v.array(v.object({ ...auditEntry.entries, key: v.nullable(v.string()) })),
   /** The worker that holds it, or held it last. */

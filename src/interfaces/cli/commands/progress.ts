@@ -1,10 +1,9 @@
 import { NotFoundError } from '../../../core/model/errors.ts'
 import { LIVE_STATUSES, type Run } from '../../../core/model/run.ts'
 import type { Store } from '../../../core/store/store.ts'
-import { measureProgress, progressView, PROGRESS_BY } from '../../../presenters/progress.ts'
+import { measureProgress, presentProgress, PROGRESS_BY } from '../../../presenters/progress.ts'
 import { findRun } from '../../../presenters/find.ts'
-import { printProgress } from '../progress-text.ts'
-import { defineCommand } from '../../../contracts/command.ts'
+import { defineCommand, presentList } from '../../../contracts/command.ts'
 import { argument, option } from '../../../contracts/options.ts'
 
 const LIVE_MAX = 300
@@ -35,10 +34,7 @@ export const command = defineCommand({
         ? await selectRuns(store, options.source)
         : [await findRun(store, args.run)]
     const found = await measureProgress(store, runs, { groups: options.group, by: options.by })
-    return {
-      data: { items: found.map(progressView), next: null },
-      print: (writer) => found.forEach((one, i) => printProgress(writer, one, now, i)),
-    }
+    return presentList(presentProgress(found, now))
   },
 })
 

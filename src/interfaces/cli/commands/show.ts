@@ -1,8 +1,7 @@
-import { loadRunReport, runReportView } from '../../../presenters/run.ts'
+import { loadRunReport, presentRun } from '../../../presenters/run.ts'
 import { openContext } from '../../../app/open-context.ts'
 import { findRun } from '../../../presenters/find.ts'
-import { printRun } from '../run-text.ts'
-import { defineCommand } from '../../../contracts/command.ts'
+import { defineCommand, present } from '../../../contracts/command.ts'
 import { argument } from '../../../contracts/options.ts'
 
 export const command = defineCommand({
@@ -13,7 +12,6 @@ export const command = defineCommand({
   async run({ args, database, settings }) {
     const store = await database.openExisting()
     const run = await findRun(store, args.run)
-    const page = await loadRunReport(await openContext(store, settings), run)
-    return { data: runReportView(page), print: (writer) => printRun(writer, page) }
+    return present(presentRun(await loadRunReport(await openContext(store, settings), run)))
   },
 })

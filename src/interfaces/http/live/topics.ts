@@ -5,7 +5,7 @@ import { AuditReader } from '../../../core/recovery/audit-reader.ts'
 import type { AuditEntry } from '../../../core/store/store.ts'
 import { loadOverview, presentOverview } from '../../../presenters/overview.ts'
 import { toJson } from '../../../presenters/presented.ts'
-import { runDetail } from '../../../presenters/run.ts'
+import { loadRunReport, presentRun } from '../../../presenters/run.ts'
 import { findRun } from '../../../presenters/find.ts'
 import { contextFor } from '../../../app/open-context.ts'
 import { assess } from '../../../core/recovery/assess.ts'
@@ -41,7 +41,9 @@ export function makeTopic(name: string, server: ServerContext): Topic | null {
     case 'trail':
       return new HistoryTopic(server)
     case 'run:':
-      return new StateTopic('run', async () => runDetail(context, await findRun(store, id!)))
+      return new StateTopic('run', async () =>
+        toJson(presentRun(await loadRunReport(context, await findRun(store, id!)))),
+      )
     case 'log:':
       return new LogTopic(server, id!)
     default:

@@ -10,7 +10,7 @@ import { toJson } from '../../../presenters/presented.ts'
 import type { Store } from '../../../core/store/store.ts'
 import { alertsView } from '../../../features/alerts/config.ts'
 import { assess } from '../../../core/recovery/assess.ts'
-import { workerViews } from '../../../presenters/workers.ts'
+import { presentWorkers } from '../../../presenters/workers.ts'
 import { defineRoute } from '../route.ts'
 import * as answers from '../../../presenters/schema/results.ts'
 import { duration, listOf, source } from '../../../presenters/schema/common.ts'
@@ -35,14 +35,8 @@ export const OVERVIEW_ROUTES = [
     role: 'viewer',
     query: v.strictObject({ older: v.optional(duration) }),
     response: listOf(worker),
-    async handle({ query, context }) {
-      const assessment = await assess(context)
-      const older = parseDuration(query.older) ?? -Infinity
-      const items = workerViews(assessment).filter(
-        ({ lastHeartbeatAt }) => assessment.now - Date.parse(lastHeartbeatAt) > older,
-      )
-      return { items, next: null }
-    },
+    handle: async ({ query, context }) =>
+      presentWorkers(await assess(context), parseDuration(query.older) ?? undefined).view,
   }),
 
   defineRoute({

@@ -4,9 +4,10 @@ import { TARGET_STATUSES } from '../../../core/model/target.ts'
 import { parseDuration } from '../../../core/model/time.ts'
 import { enqueueSource } from '../../../presenters/enqueue.ts'
 import { explainRunOrTarget, explanationView } from '../../../presenters/explain.ts'
-import { listRuns } from '../../../presenters/runs.ts'
-import { measureProgress, progressView, PROGRESS_BY } from '../../../presenters/progress.ts'
-import { runDetail } from '../../../presenters/run.ts'
+import { listRuns, presentRuns } from '../../../presenters/runs.ts'
+import { measureProgress, presentProgress, PROGRESS_BY } from '../../../presenters/progress.ts'
+import { toJson } from '../../../presenters/presented.ts'
+import { loadRunReport, presentRun } from '../../../presenters/run.ts'
 import { findRun } from '../../../presenters/find.ts'
 import { runView, targetView } from '../../../presenters/view.ts'
 import { limitConcurrency } from '../limit-concurrency.ts'
@@ -37,7 +38,7 @@ export const RUN_ROUTES = [
       const { store } = context
       const { status, source, q, since, limit, after } = query
       const statuses = status.flatMap((one) => (one === 'live' ? LIVE_STATUSES : [one]))
-      return listRuns(context, {
+      const list = await listRuns(context, {
         source,
         statuses: statuses.length > 0 ? [...new Set(statuses)] : undefined,
         search: q || undefined,
@@ -45,6 +46,7 @@ export const RUN_ROUTES = [
         limit,
         after,
       })
+      return presentRuns(list).view
     },
   }),
 
@@ -68,7 +70,7 @@ export const RUN_ROUTES = [
     params: runParams,
     response: runs.runDetail,
     handle: async ({ params, context }) =>
-      runDetail(context, await findRun(context.store, params.run)),
+      toJson(presentRun(await loadRunReport(context, await findRun(context.store, params.run)))),
   }),
 
   defineRoute({
@@ -98,7 +100,7 @@ export const RUN_ROUTES = [
     async handle({ params, query, server: { store } }) {
       const run = await findRun(store, params.run)
       const found = await measureProgress(store, [run], { groups: query.group, by: query.by })
-      return { items: found.map(progressView), next: null }
+      return presentProgress(found, await store.now()).view
     },
   }),
 
