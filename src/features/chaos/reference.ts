@@ -11,9 +11,9 @@ import { readOutcome, readRuns } from './outcome.ts'
 import type { Progress } from './progress.ts'
 import type { ReferenceTiming } from './schedule.ts'
 import type { PhaseContext } from './scratch.ts'
-import type { Problem, Trial } from './trial.ts'
+import { makeProblem, type Problem, type Trial } from './trial.ts'
 
-/** How the command went, and what it left, when nobody disturbed it. */
+/** How the command ran without kills, and what it left. */
 export type Reference = {
   readonly outcome: Outcome
   readonly timing: ReferenceTiming
@@ -24,8 +24,8 @@ const POLL_MS = 20
 const LOG_LINES = 10
 
 /**
- * Lets the command come to its end once. A problem when it does not, or leaves nothing to compare with: then nobody need
- * be killed. Null when it was interrupted.
+ * Runs the command once without kills. Returns a problem if it does not end well or leaves nothing to compare with; null
+ * when it was interrupted.
  */
 export async function runReference(
   trial: Trial,
@@ -54,7 +54,7 @@ export async function runReference(
   return { outcome, timing, tookMs }
 }
 
-/** How long after its start the first page was saved; 0 when none was. Looks until the life is over. */
+/** Watches until the command ends. Returns how long after its start the first page was saved; 0: none was. */
 async function watchFirstPage(
   phase: PhaseContext,
   run: ProcessRun,
@@ -77,60 +77,49 @@ export async function countPages({ store }: PhaseContext): Promise<number> {
 }
 
 export function timeoutProblem(timeoutMs: number, phase: PhaseContext): Problem {
-  return {
-    what: 'never-ended',
-    says: `The command had not ended ${humanizeDuration(timeoutMs)} after its start (${phase.phase}).`,
-    count: 1,
-    examples: logTail(phase),
-    hint: 'It must end by itself when all is done: `unstuck work` needs --drain. If it only takes longer, raise --timeout.',
-  }
+  return makeProblem(
+    'never-ended',
+    `The command had not ended ${humanizeDuration(timeoutMs)} after its start (${phase.phase}).`,
+    'It must end by itself when all is done: `unstuck work` needs --drain. If it only takes longer, raise --timeout.',
+    logTail(phase),
+  )
 }
 
 function failureProblem({ code, signal }: ProcessExit, phase: PhaseContext): Problem {
   const how = signal ? `was ended by ${signal}` : `ended with exit code ${code}`
-  return {
-    what: 'reference-failed',
-    says: `The command ${how} before anybody was killed.`,
-    count: 1,
-    examples: logTail(phase),
-    hint: 'Make it end with exit code 0 first; what it said is in its log.',
-  }
+  return makeProblem(
+    'reference-failed',
+    `The command ${how} without any kill.`,
+    'Make it end with exit code 0 first; its log has its output.',
+    logTail(phase),
+  )
 }
 
 function incompleteProblem({ runs, output }: Outcome, trial: Trial): Problem | null {
-  const problem = (what: string, says: string, hint: string): Problem => ({
-    what,
-    says,
-    count: 1,
-    examples: [],
-    hint,
-  })
   if (runs.length === 0) {
-    return problem(
+    return makeProblem(
       'nothing-arrived',
       'The command ended well, but no run of it is in the scratch database.',
-      'It must take its database from UNSTUCK_DB: call open() without `db`, and `unstuck work` without --db. Nobody was killed.',
+      'It must take its database from UNSTUCK_DB: call open() without `db`, and `unstuck work` without --db. Nothing was killed.',
     )
   }
   const live = runs.filter(({ status }) => isLive(status))
   if (live.length > 0) {
-    return problem(
+    return makeProblem(
       'reference-unfinished',
       `The command ended well, but left ${live.map(({ source, status }) => `${source} ${status}`).join(', ')}.`,
       'It must finish its runs before it ends, or there is nothing to compare with: `unstuck work` needs --drain, own code `run.succeed()`.',
     )
   }
-  if (trial.output !== undefined && output === null) {
-    return problem(
-      'no-output',
-      `The command did not write ${trial.output} into the folder that UNSTUCK_CHAOS_DIR names.`,
-      'The folder is another one for each phase, so the path must be made from it: join(process.env.UNSTUCK_CHAOS_DIR, …).',
-    )
-  }
-  return null
+  if (trial.output === undefined || output !== null) return null
+  return makeProblem(
+    'no-output',
+    `The command did not write ${trial.output} into the folder that UNSTUCK_CHAOS_DIR names.`,
+    'The folder is another one for each phase, so the path must be made from it: join(process.env.UNSTUCK_CHAOS_DIR, …).',
+  )
 }
 
-/** The end of the command's log, without secrets. */
+/** Returns the end of the command's log, without secrets. */
 export function logTail({ logPath }: PhaseContext): string[] {
   try {
     const lines = readFileSync(logPath, 'utf8').split('\n')

@@ -5,17 +5,17 @@ import { plural } from '../../presenters/format.ts'
 import type { Figures, Report } from './report.ts'
 import type { Problem } from './trial.ts'
 
-/** What the report says besides the figures. */
+/** What the report prints besides the figures. */
 export type ReportContext = {
   readonly seed: number
-  /** The command that plays the same again. */
+  /** The command that injects the same faults again. */
   readonly replay: string
-  /** Commands that look at what is left, and what each shows; empty when nothing is. */
+  /** Commands that show what is left, and what each shows; empty when nothing is left. */
   readonly next: readonly (readonly [command: string, shows: string])[]
   readonly leftBehind: string | null
 }
 
-/** For a trial that came to its end. */
+/** Prints the report of a trial that came to its end. */
 export function printReport(writer: TextWriter, report: Report, context: ReportContext): void {
   printFigures(writer, report)
   writer.blank()
@@ -36,7 +36,7 @@ export function printReport(writer: TextWriter, report: Report, context: ReportC
   printNextSteps(writer, context)
 }
 
-/** What is wrong, each with its first examples; also where nothing else can be said. */
+/** Prints what is wrong, each with its first examples. */
 export function printProblems(writer: TextWriter, problems: readonly Problem[]): void {
   writer.paragraph({ text: 'Something is wrong:', style: 'bad' })
   for (const { says, examples, count, hint } of problems) {
@@ -48,7 +48,7 @@ export function printProblems(writer: TextWriter, problems: readonly Problem[]):
   }
 }
 
-/** How to see it again, and what is left to look at. Commands stay on one line, for whoever copies them. */
+/** Prints how to repeat the trial, and what is left. Commands stay on one line, so that they can be copied. */
 export function printNextSteps(
   writer: TextWriter,
   { replay, next, leftBehind }: ReportContext,
@@ -82,30 +82,51 @@ function printKills(writer: TextWriter, report: Report, seed: number): void {
   )
 }
 
-function recoveryText({ recoveries, slowestRecoveryMs, medianRecoveryMs }: Report): string {
-  if (slowestRecoveryMs === null) return recoveries > 0 ? '' : 'nothing was in hand when it died'
-  return `taken up after ${slowestRecoveryMs} ms at most, median ${medianRecoveryMs} ms`
+function recoveryText(report: Report): string {
+  if (report.slowestRecoveryMs === null)
+    return report.recoveries > 0 ? '' : 'it held nothing when it died'
+  return takenUpText(report)
+}
+
+/** `taken up after 812 ms at most, median 300 ms`; empty when nothing had to be taken up. */
+export function takenUpText({
+  recoveries,
+  slowestRecoveryMs,
+  medianRecoveryMs,
+}: Pick<Report, 'recoveries' | 'slowestRecoveryMs' | 'medianRecoveryMs'>): string {
+  if (slowestRecoveryMs === null) return ''
+  const median = recoveries > 1 ? `, median ${medianRecoveryMs} ms` : ''
+  return `taken up after ${slowestRecoveryMs} ms at most${median}`
 }
 
 function printLosses(writer: TextWriter, report: Report): void {
-  const mustBeZero = (name: string, count: number | null, remark: string): void => {
-    if (count !== null) row(writer, name, count, remark, count === 0 ? 'good' : 'bad')
-  }
-  mustBeZero('pages lost', report.pagesLost, 'by where each target ended')
-  mustBeZero('pages doubled', report.pagesDoubled, 'saved again under a new number')
-  mustBeZero('items lost', report.itemsLost, 'by source and key')
-  mustBeZero('items doubled', report.itemsDoubled, 'keys that the reference does not have')
-  mustBeZero('items different', report.itemsDifferent, 'the same key with other data')
-  mustBeZero('output lost', report.outputLost, 'lines of your own file')
-  mustBeZero('output doubled', report.outputDoubled, 'a key twice, or one too many')
+  zeroRow(writer, 'pages lost', report.pagesLost, 'by where each target ended')
+  zeroRow(writer, 'pages doubled', report.pagesDoubled, 'saved again under a new number')
+  zeroRow(writer, 'items lost', report.itemsLost, 'by source and key')
+  zeroRow(writer, 'items doubled', report.itemsDoubled, 'keys that the reference does not have')
+  zeroRow(writer, 'items different', report.itemsDifferent, 'the same key with other data')
+  zeroRow(writer, 'output lost', report.outputLost, 'lines of your own file')
+  zeroRow(writer, 'output doubled', report.outputDoubled, 'a key twice, or one too many')
 }
 
-function row(
+/** Prints a figure that must be 0; nothing for null. */
+export function zeroRow(
   writer: TextWriter,
   name: string,
-  figure: number,
+  count: number | null,
+  remark: string,
+): void {
+  if (count !== null) row(writer, name, count, remark, count === 0 ? 'good' : 'bad')
+}
+
+/** Prints a figure with its name before it and a remark after it. */
+export function row(
+  writer: TextWriter,
+  name: string,
+  figure: number | string,
   remark: string,
   style: 'strong' | 'good' | 'bad' = 'strong',
 ): void {
-  writer.line(`  ${name.padEnd(22)}`, { text: formatNumber(figure).padEnd(8), style }, remark)
+  const text = typeof figure === 'number' ? formatNumber(figure) : figure
+  writer.line(`  ${name.padEnd(20)}`, { text: text.padEnd(7), style }, remark)
 }

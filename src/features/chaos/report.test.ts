@@ -4,7 +4,7 @@ import { TextWriter } from '../../lib/terminal/text-writer.ts'
 import type { Inspection } from '../../core/store/inspection.ts'
 import { compare, type Outcome } from './compare.ts'
 import { keysIn } from './outcome.ts'
-import { replayCommand, DEFAULT_TIMEOUT_MS } from './replay.ts'
+import { replayCommand, DEFAULT_TIMEOUT_MS } from './trial.ts'
 import { printReport } from './report-text.ts'
 import { makeReport, type Report, type ReportInput } from './report.ts'
 import type { InjectionResult } from './runner.ts'
@@ -156,6 +156,6 @@ test('the command that plays it again has the seed and the time, word for word, 
   } as const
   assert.equal(
     replayCommand(trial, 640),
-    "npx unstuck chaos --kills 5 --signal mix --seed 7 --within 640ms --ignore-data --db 'postgres://***@host/db' -- node 'my crawl.ts' 'it'\\''s'",
+    "npx unstuck chaos --kills 5 --signal mix --seed 7 --within 640ms --db 'postgres://***@host/db' --ignore-data -- node 'my crawl.ts' 'it'\\''s'",
   )
 })

@@ -3,7 +3,7 @@ import { guaranteeFindings } from '../../presenters/guarantees.ts'
 import { plural } from '../../presenters/format.ts'
 import type { Differences, Outcome } from './compare.ts'
 import type { InjectionResult } from './runner.ts'
-import type { Problem } from './trial.ts'
+import { makeProblem, type Problem } from './trial.ts'
 
 /** What a phase left, in figures. */
 export type Figures = {
@@ -127,24 +127,23 @@ function findProblems(input: ReportInput): Problem[] {
   }
   problems.push(...guaranteeProblems(input.inspection))
   if (leftBehind > 0) {
-    problems.push({
-      what: 'left-behind',
-      says: `${plural(leftBehind, 'process', 'processes')} of the command had not ended long after it had.`,
-      count: leftBehind,
-      examples: [],
-      hint: 'What it starts must end with it: a browser, a second copy.',
-    })
+    const processes = plural(leftBehind, 'process', 'processes')
+    problems.push(
+      makeProblem(
+        'left-behind',
+        `${processes} of the command had not ended long after it had.`,
+        'What it starts must end with it: a browser, a second copy.',
+      ),
+    )
   }
   return problems
 }
 
-const NO_KILLS: Problem = {
-  what: 'no-kills',
-  says: 'Nobody was killed: the command was done before the first kill was due, so nothing is proved.',
-  count: 1,
-  examples: [],
-  hint: 'Let it crawl more, or set a shorter --within.',
-}
+const NO_KILLS = makeProblem(
+  'no-kills',
+  'There was no kill: the command was done before the first one was due, so nothing is proved.',
+  'Let it crawl more, or set a shorter --within.',
+)
 
 const ONE_CHECKPOINT =
   'A page must be saved in one step with its items: look for a checkpoint that moves the page on before its items are in it.'

@@ -11,7 +11,7 @@ import { countPages, logTail, timeoutProblem, type Reference } from './reference
 import { delayMsOf, makeSchedule, defaultWithinMs, type Fault, type Signal } from './schedule.ts'
 import type { PhaseContext } from './scratch.ts'
 import { longestLeaseMs, PausedProcesses } from './paused-processes.ts'
-import type { Problem, Trial } from './trial.ts'
+import { makeProblem, type Problem, type Trial } from './trial.ts'
 
 export const DEFAULT_KILLS = 10
 
@@ -309,11 +309,10 @@ function noProgressProblem(
   times: number,
   phase: PhaseContext,
 ): Problem {
-  return {
-    what: 'does-not-go-on',
-    says: `After a kill the command ended by itself with ${signal ?? `exit code ${code}`}, ${times} times in a row, and saved nothing more.`,
-    count: 1,
-    examples: logTail(phase),
-    hint: 'Started again after a kill it must go on by itself; what it said is in its log.',
-  }
+  return makeProblem(
+    'does-not-go-on',
+    `After a kill the command ended by itself with ${signal ?? `exit code ${code}`}, ${times} times in a row, and saved nothing more.`,
+    'Started again after a kill it must continue by itself; its log has its output.',
+    logTail(phase),
+  )
 }

@@ -1,3 +1,6 @@
+import { redact } from '../../core/model/redact.ts'
+import { shellWord } from '../../core/model/shell-command.ts'
+import { formatDuration } from '../../core/model/time.ts'
 import type { KillTarget } from './process-run.ts'
 import type { Progress } from './progress.ts'
 import type { Signal } from './schedule.ts'
@@ -38,4 +41,43 @@ export type Problem = {
   readonly examples: readonly string[]
   /** What to do; null when there is no advice. */
   readonly hint: string | null
+}
+
+/** Makes a problem that is there once. */
+export function makeProblem(
+  what: string,
+  says: string,
+  hint: string | null = null,
+  examples: readonly string[] = [],
+): Problem {
+  return { what, says, count: 1, examples, hint }
+}
+
+export const DEFAULT_TIMEOUT_MS = 600_000
+
+/** Returns the command line that injects the same faults again, with the chosen seed and times and without secrets. */
+export function replayCommand(
+  trial: Omit<Trial, 'progress' | 'interrupted'>,
+  withinMs: number | undefined,
+): string {
+  const duration = (ms: number | undefined): string | undefined =>
+    ms === undefined ? undefined : formatDuration(ms)
+  const flags: Readonly<Record<string, string | undefined>> = {
+    '--kills': trial.kills?.toString(),
+    '--for': duration(trial.forMs),
+    '--signal': trial.signal === 'SIGKILL' ? undefined : trial.signal,
+    '--whom': trial.whom === 'all' ? undefined : trial.whom,
+    '--seed': String(trial.seed),
+    '--within': duration(trial.withinMs ?? withinMs),
+    '--output': trial.output,
+    '--timeout': trial.timeoutMs === DEFAULT_TIMEOUT_MS ? undefined : duration(trial.timeoutMs),
+    '--db': trial.server === null ? undefined : redact(trial.server),
+  }
+  const args = Object.entries(flags).flatMap(([name, value]) => (value ? [name, value] : []))
+  if (trial.ignoreData) args.push('--ignore-data')
+  if (trial.keep) args.push('--keep')
+  return [
+    'npx unstuck chaos',
+    ...[...args, '--', ...trial.command.map(redact)].map(shellWord),
+  ].join(' ')
 }

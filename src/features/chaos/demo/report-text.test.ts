@@ -4,8 +4,7 @@ import { newId } from '../../../core/model/id.ts'
 import type { Run } from '../../../core/model/run.ts'
 import { TextWriter } from '../../../lib/terminal/text-writer.ts'
 import { makeDirectory } from './directory.ts'
-import { makeReport, type InjectedFaults, type SavedResults } from './report.ts'
-import { printReport } from './report-text.ts'
+import { makeReport, printReport, type InjectedFaults, type SavedResults } from './report.ts'
 
 const truth = makeDirectory(1, 3)
 const targets = { planned: 0, in_progress: 0, done: 3, failed: 0, stuck: 0, parked: 0 }
@@ -22,7 +21,7 @@ const events: InjectedFaults = {
   killsAsked: 1,
   kills: [{ at: 0, worker: newId(), recoveries: [RECOVERY, RECOVERY] }],
   deploys: [{ stoppedMs: 11_000, backMs: 999 }],
-  zombies: [{ silentMs: 14_000, refused: 1 }],
+  zombies: [{ silentMs: 14_000, refused: 1, isLateWriteSaved: false }],
   skipped: [],
 }
 const stats = { served: 999, aborted: 99, refetched: 99, errors500: 999, errors429: 999 }
@@ -35,7 +34,6 @@ function print(found: SavedResults): string {
     tookMs: 99_000,
     seed: 999_999,
     machine: '16 processors under load 12.5',
-    isBusy: false,
     next: [
       ['export UNSTUCK_DB=sqlite:.unstuck/demo/0a1b2c3d/unstuck.db', ''],
       ['npx unstuck show 0a1b2c3d', 'the run, and what recovery did and why'],
@@ -53,6 +51,6 @@ test('the report fits into 80 columns without a word cut off, and says how it we
 
 test('the report says what is wrong', () => {
   const text = print({ ...found, ledger: found.ledger.slice(1) })
-  assert.match(text, /^Something is wrong:\n {2}- 1 pages or items are missing or wrong$/m)
+  assert.match(text, /^Something is wrong:\n- 1 pages or items are missing or wrong\.$/m)
   assert.doesNotMatch(text, /nothing doubled\./)
 })

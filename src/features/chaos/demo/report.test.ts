@@ -4,15 +4,16 @@ import { newId } from '../../../core/model/id.ts'
 import type { Run } from '../../../core/model/run.ts'
 import { makeDirectory } from './directory.ts'
 import { makeReport, type InjectedFaults, type SavedResults, type Report } from './report.ts'
-import type { Kill } from './scenario.ts'
+import type { Kill } from './faults.ts'
 
 const truth = makeDirectory(1, 4)
 const stats = { served: 40, aborted: 2, refetched: 3, errors500: 1, errors429: 1 }
+const ZOMBIE = { silentMs: 5_000, refused: 1, isLateWriteSaved: false }
 const events: InjectedFaults = {
   killsAsked: 2,
   kills: [300, 500].map((ms) => makeKill(ms - 100, ms)),
   deploys: [],
-  zombies: [{ silentMs: 5_000, refused: 1 }],
+  zombies: [ZOMBIE],
   skipped: [],
 }
 
@@ -98,6 +99,8 @@ test('a second or more until a target can be claimed, too few kills, or a zombie
   const { run } = flawlessResult()
   assert.equal(report({ run: { ...run, counts: { ...run.counts, refused: 0 } } }).ok, false)
   assert.equal(report({ run: { ...run, status: 'failed' } }).ok, false)
+  for (const change of [{ refused: 0 }, { isLateWriteSaved: true }])
+    assert.equal(report({}, { zombies: [{ ...ZOMBIE, ...change }] }).ok, false)
 })
 
 test('without kills there is no recovery to measure, and without a zombie no write to refuse', () => {

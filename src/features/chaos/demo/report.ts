@@ -1,14 +1,20 @@
 import type { RunId } from '../../../core/model/id.ts'
 import type { SavedItem } from '../../../core/model/item.ts'
 import type { Run } from '../../../core/model/run.ts'
+import { humanizeDuration } from '../../../core/model/time.ts'
 import type { Store } from '../../../core/store/store.ts'
+import type { TextWriter } from '../../../lib/terminal/text-writer.ts'
+import { plural } from '../../../presenters/format.ts'
 import { compare } from '../compare.ts'
 import type { Directory } from './directory.ts'
 import type { Ledger, LedgerRow } from '../ledger.ts'
 import { readItems } from '../outcome.ts'
+import { formatNumber } from '../progress.ts'
 import { median } from '../report.ts'
+import { printProblems, row, takenUpText, zeroRow } from '../report-text.ts'
+import { makeProblem, type Problem } from '../trial.ts'
+import type { Deploy, Kill, Zombie } from './faults.ts'
 import type { SiteStats } from './site.ts'
-import type { Deploy, Kill, Zombie } from './scenario.ts'
 
 /** What the database holds after the run. */
 export type SavedResults = {
@@ -53,12 +59,12 @@ export type Report = {
   readonly errors429: number
   readonly runStatus: Run['status']
   readonly skipped: readonly string[]
-  /** Why it is not ok; empty when it is. */
-  readonly problems: readonly string[]
+  /** What is wrong; empty when all is well. */
+  readonly problems: readonly Problem[]
 }
 
 /** A target must be claimable sooner than this after a kill (P8). */
-export const CLAIMABLE_MAX_MS = 1_000
+const CLAIMABLE_MAX_MS = 1_000
 
 /** Reads what the database holds after the run. */
 export async function readResults(
@@ -146,32 +152,115 @@ type Figures = Pick<
 
 function findProblems(
   expected: Directory,
-  results: SavedResults,
+  { run, ledger }: SavedResults,
   faults: InjectedFaults,
   figures: Figures,
-): string[] {
+): Problem[] {
   const { lost, doubled, pages, kills, slowestClaimableMs, lateWritesRefused } = figures
-  const { run, ledger } = results
-  const problems: string[] = []
-  if (run.status !== 'succeeded') problems.push(`the run ended as ${run.status}`)
-  if (lost > 0) problems.push(`${lost} pages or items are missing or wrong`)
-  if (doubled > 0) problems.push(`${doubled} pages or items were saved more than once`)
-  if (pages !== ledger.length) {
-    problems.push(`the run's counters have ${pages} pages, its ledger ${ledger.length}`)
+  const { done } = run.counts.targets
+  const targets = expected.targets.length
+  const found: readonly [isWrong: boolean, what: string, says: string, hint?: string][] = [
+    [run.status !== 'succeeded', 'run-unfinished', `The run ended as ${run.status}.`],
+    [lost > 0, 'lost', `${lost} pages or items are missing or wrong.`],
+    [doubled > 0, 'doubled', `${doubled} pages or items were saved more than once.`],
+    [
+      pages !== ledger.length,
+      'counters',
+      `The run's counters have ${pages} pages, its ledger ${ledger.length}.`,
+    ],
+    [done !== targets, 'targets-unfinished', `${done} of ${targets} targets are done.`],
+    [
+      kills < faults.killsAsked,
+      'few-kills',
+      `The run was over after ${kills} of ${faults.killsAsked} kills.`,
+      'More --targets make it longer.',
+    ],
+    [
+      (slowestClaimableMs ?? 0) >= CLAIMABLE_MAX_MS,
+      'slow-recovery',
+      `A target could be claimed again only ${slowestClaimableMs} ms after a kill.`,
+      'On a busy machine, try again when it is idle.',
+    ],
+    [
+      faults.zombies.some(({ isLateWriteSaved }) => isLateWriteSaved),
+      'late-write-saved',
+      'A page was saved with a claim that was lost.',
+    ],
+    [
+      faults.zombies.some(({ refused }) => refused === 0 || lateWritesRefused === 0),
+      'no-late-write',
+      'The zombie continued, and no late write was refused.',
+    ],
+  ]
+  return found.flatMap(([isWrong, ...problem]) => (isWrong ? [makeProblem(...problem)] : []))
+}
+
+/** What the report prints besides the figures. */
+export type ReportContext = {
+  readonly expected: Directory
+  readonly faults: InjectedFaults
+  readonly tookMs: number
+  readonly seed: number
+  /** Processors and load: a busy machine recovers more slowly. */
+  readonly machine: string
+  /** Commands to continue with, and what each shows. */
+  readonly next: readonly (readonly [command: string, shows: string])[]
+  /** What is left to inspect and delete. */
+  readonly leftBehind: string
+}
+
+/** Prints the report. Every line fits into 80 columns. */
+export function printReport(writer: TextWriter, report: Report, context: ReportContext): void {
+  const { expected, faults, tookMs, seed, machine } = context
+  const errors = `${report.errors500} × 500, ${report.errors429} × 429, all retried`
+  row(writer, 'pages crawled', report.pages, `of ${formatNumber(expected.pages)} on the site`)
+  row(
+    writer,
+    'items saved',
+    report.items,
+    `of ${formatNumber(expected.businesses.size)} on the site`,
+  )
+  row(writer, 'errors of the site', report.errors500 + report.errors429, errors)
+  row(writer, 'time', humanizeDuration(tookMs), `on ${machine}, seed ${seed}`)
+  writer.blank()
+  row(writer, 'kill -9', report.kills, takenUpText(report))
+  row(writer, 'deploys (SIGTERM)', report.deploys, deployText(faults))
+  row(writer, 'zombies (SIGSTOP)', report.zombies, zombieText(faults))
+  writer.blank()
+  zeroRow(writer, 'pages lost', report.pagesLost, 'each page of the site was saved')
+  zeroRow(writer, 'pages doubled', report.pagesDoubled, 'by a ledger without a unique key')
+  zeroRow(writer, 'items lost', report.itemsLost, 'each is there as the site shows it')
+  zeroRow(writer, 'items doubled', report.itemsDoubled, 'however their addresses were spelled')
+  row(writer, 'late writes refused', report.lateWritesRefused, 'with a lost claim: none was saved')
+  row(writer, 'pages fetched twice', report.refetched, 'their worker died before it saved them')
+  for (const reason of faults.skipped) writer.paragraph(`  Not injected: ${reason}.`)
+
+  writer.blank()
+  if (report.ok) {
+    const killed = `${plural(report.kills, 'worker')} killed with kill -9: no page lost`
+    const text = `${report.kills > 0 ? killed : 'No page lost'}, nothing doubled.`
+    writer.paragraph({ text, style: 'good' })
+  } else printProblems(writer, report.problems)
+  writer.blank()
+  writer.line('Inspect it:')
+  const width = Math.max(...context.next.slice(1).map(([command]) => command.length))
+  for (const [command, shows] of context.next) {
+    const remark = shows === '' ? '' : `  # ${shows}`
+    writer.paragraph(`  ${command.padEnd(shows === '' ? 0 : width)}`, {
+      text: remark,
+      style: 'dim',
+    })
   }
-  if (expected.targets.length !== run.counts.targets.done) {
-    problems.push(`${run.counts.targets.done} of ${expected.targets.length} targets are done`)
-  }
-  if (kills < faults.killsAsked) {
-    problems.push(
-      `the run was over after ${kills} of ${faults.killsAsked} kills; more --targets make it longer`,
-    )
-  }
-  if (slowestClaimableMs !== null && slowestClaimableMs >= CLAIMABLE_MAX_MS) {
-    problems.push(`a target could be claimed again only ${slowestClaimableMs} ms after a kill`)
-  }
-  if (faults.zombies.length > 0 && lateWritesRefused === 0) {
-    problems.push('the zombie woke up, and no late write was refused')
-  }
-  return problems
+  writer.paragraph({ text: context.leftBehind, style: 'dim' })
+}
+
+function deployText({ deploys: [deploy] }: InjectedFaults): string {
+  if (!deploy) return ''
+  const { stoppedMs, backMs } = deploy
+  const back = backMs === null ? '' : `, back at work ${humanizeDuration(backMs)} later`
+  return `all stopped in ${humanizeDuration(stoppedMs)}${back}`
+}
+
+function zombieText({ zombies: [zombie] }: InjectedFaults): string {
+  return zombie ? `silent for ${humanizeDuration(zombie.silentMs)}, taken over, then continued` : ''
 }

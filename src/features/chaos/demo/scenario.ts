@@ -1,17 +1,14 @@
 import process from 'node:process'
-import type { RunId, WorkerId } from '../../../core/model/id.ts'
-import { humanizeDuration, type Millis } from '../../../core/model/time.ts'
+import type { RunId } from '../../../core/model/id.ts'
 import type { Store } from '../../../core/store/store.ts'
-import { pause, pollUntil } from '../poll.ts'
+import { pause } from '../poll.ts'
 import type { Random } from '../random.ts'
-import type { Recovery } from '../recovery-tracker.ts'
-import { killWorker } from './kill.ts'
+import { deploy, killWorker, runZombie, type Deploy, type Kill, type Zombie } from './faults.ts'
 import type { InjectedFaults } from './report.ts'
 import type { Reporter } from './reporter.ts'
 import { AVERAGE_PAGE_MS, type Site } from './site.ts'
 import type { Snapshot } from './snapshot.ts'
 import type { WorkerPool } from './worker-pool.ts'
-import { runZombie } from './zombie.ts'
 
 /** What every fault needs. */
 export type ScenarioContext = {
@@ -25,19 +22,6 @@ export type ScenarioContext = {
   readonly over: AbortSignal
   readonly snapshot: () => Promise<Snapshot>
 }
-
-/** A kill -9, and what became of each target that the worker held. */
-export type Kill = {
-  readonly at: Millis
-  readonly worker: WorkerId
-  readonly recoveries: readonly Recovery[]
-}
-
-/** A SIGTERM to all, and how long it took. */
-export type Deploy = { readonly stoppedMs: number; readonly backMs: number | null }
-
-/** A worker that was stopped for longer than its lease, and then wrote. */
-export type Zombie = { readonly silentMs: number; readonly refused: number }
 
 /** A fault, and the share of pages at which it is due. */
 export type ScheduledFault = {
@@ -87,13 +71,6 @@ const POLL_MS = 100
 /** On a slow machine, faults are due by the clock instead of by pages. */
 const OVERTIME_FACTOR = 1.5
 
-export type ScenarioOptions = {
-  readonly kills: number
-  readonly workers: number
-  readonly pages: number
-  readonly expectedMs: number
-}
-
 /** Injects the scheduled faults, and records what came of each. */
 export class Scenario implements InjectedFaults {
   readonly killsAsked: number
@@ -101,9 +78,9 @@ export class Scenario implements InjectedFaults {
   readonly deploys: Deploy[] = []
   readonly zombies: Zombie[] = []
   readonly skipped: string[] = []
-  readonly #options: ScenarioOptions
+  readonly #options: DemoSize & { readonly expectedMs: number }
 
-  constructor(options: ScenarioOptions) {
+  constructor(options: DemoSize & { readonly expectedMs: number }) {
     this.#options = options
     this.killsAsked = options.kills
   }
@@ -164,30 +141,4 @@ export class Scenario implements InjectedFaults {
     if (this.#options.workers < 2) return 'it needs a second worker to take over'
     return over.aborted ? 'the run was over before it' : null
   }
-}
-
-const DEPLOY_TIMEOUT_MS = 20_000
-
-/** Sends SIGTERM to all workers, as a deploy does, and waits until the new ones work. */
-async function deploy(context: ScenarioContext): Promise<Deploy> {
-  const { workerPool, reporter, over, snapshot } = context
-  const event = reporter.start('deploy, SIGTERM to all', 'each finishes its current page …')
-  reporter.markAll('leaving')
-  const asked = performance.now()
-  const { finished } = await workerPool.deploy()
-  const ended = performance.now()
-  const stopped = `stopped after ${humanizeDuration(ended - asked)}`
-  if (finished) {
-    event.end(`${stopped}, with all work done`)
-    return { stoppedMs: ended - asked, backMs: null }
-  }
-  const isBack = async (): Promise<boolean> => (await snapshot()).held.size > 0
-  const back = await pollUntil(isBack, { everyMs: 25, timeoutMs: DEPLOY_TIMEOUT_MS, signal: over })
-  const backMs = back ? performance.now() - ended : null
-  event.end(
-    backMs === null
-      ? stopped
-      : `${stopped}; the new ones continued ${humanizeDuration(backMs)} later`,
-  )
-  return { stoppedMs: ended - asked, backMs }
 }

@@ -4,7 +4,7 @@ import process from 'node:process'
 import { runChaos, type ChaosResult, type KeptData } from '../../../features/chaos/chaos.ts'
 import { KILL_TARGETS } from '../../../features/chaos/process-run.ts'
 import { makeProgress } from '../../../features/chaos/progress.ts'
-import { replayCommand, DEFAULT_TIMEOUT_MS } from '../../../features/chaos/replay.ts'
+import { replayCommand, DEFAULT_TIMEOUT_MS } from '../../../features/chaos/trial.ts'
 import {
   printProblems,
   printReport,

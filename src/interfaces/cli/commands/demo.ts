@@ -11,13 +11,13 @@ import { HttpServer } from '../../http/server.ts'
 import { runDemo, type DemoResult } from '../../../features/chaos/demo/demo.ts'
 import { SECTIONS_MAX } from '../../../features/chaos/demo/directory.ts'
 import { LEDGER } from '../../../features/chaos/ledger.ts'
-import { makeLiveReporter } from '../../../features/chaos/demo/live-reporter.ts'
+import { makeLiveReporter } from '../../../features/chaos/demo/reporter.ts'
 import {
   makePlainReporter,
   type Headline,
   type Reporter,
 } from '../../../features/chaos/demo/reporter.ts'
-import { printReport } from '../../../features/chaos/demo/report-text.ts'
+import { printReport } from '../../../features/chaos/demo/report.ts'
 import { EXIT } from '../../../core/model/exit-codes.ts'
 import { shortId } from '../../../core/model/id.ts'
 import { redact } from '../../../core/model/redact.ts'
@@ -87,7 +87,6 @@ export const command = defineCommand({
           tookMs,
           seed,
           machine: `${plural(availableParallelism(), 'processor')} under load ${loadAverage()}`,
-          isBusy: loadAverage() > 4 * availableParallelism(),
           leftBehind,
           next: nextCommands(end, where),
         }),
