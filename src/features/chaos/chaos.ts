@@ -17,13 +17,13 @@ export type ChaosResult = {
   readonly problems: readonly Problem[]
   readonly kills: InjectionResult['kills']
   readonly engine: Store['engine']
-  /** What is left to look at; null when it was removed. */
+  /** What is left to inspect; null when it was removed. */
   readonly kept: KeptData | null
 }
 
 export type KeptData = {
   readonly folder: string
-  /** Each phase that came so far, with the address of its database; null when that was dropped. */
+  /** Each phase that was started, with the address of its database; null when that was dropped. */
   readonly phases: readonly {
     readonly phase: PhaseContext['phase']
     readonly address: string | null
@@ -37,8 +37,8 @@ const EXIT_TIMEOUT_MS = 30_000
 const POLL_MS = 50
 
 /**
- * The command once without kills, then with kills, each in a database of its own; then the two are compared. No process
- * is left behind. Null when it was interrupted: then nothing else is left either.
+ * Runs the command without kills, then with kills, each in a database of its own, and compares the two. Leaves no process
+ * behind. Returns null when it was interrupted: then nothing else is left either.
  */
 export async function runChaos(trial: Trial): Promise<ChaosResult | null> {
   const scratch = makeScratch(trial.server)
@@ -121,7 +121,7 @@ async function buildReport(
   })
 }
 
-/** Waits for processes that outlive the command for a while, as those whose parent was killed. Answers how many stay. */
+/** Waits for processes that outlive the command, such as those whose parent was killed. Returns how many are left. */
 async function waitForExit(processes: ProcessRuns, { interrupted }: Trial): Promise<number> {
   await pollUntil(async () => processes.remaining() === 0, {
     everyMs: POLL_MS,

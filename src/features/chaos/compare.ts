@@ -20,28 +20,28 @@ export type RunFacts = Pick<Run, 'id' | 'source' | 'status' | 'retryOf'> & {
 export type TargetFacts = Pick<Target, 'key' | 'status' | 'page'> & { readonly source: string }
 export type ItemFacts = { readonly source: string; readonly key: string; readonly data: unknown }
 
-/** What is not as in the reference: one entry each, in words. Empty lists are the good end. */
+/** The differences from the reference: one sentence each. All lists are empty when all is well. */
 export type Differences = {
   readonly itemsLost: readonly string[]
   readonly itemsUnexpected: readonly string[]
   readonly itemsDifferent: readonly string[]
   readonly targetsLost: readonly string[]
   readonly targetsUnexpected: readonly string[]
-  /** Those that stand at another page than in the reference. */
+  /** Targets that ended at an earlier or a later page than in the reference. */
   readonly targetsShort: readonly string[]
   readonly targetsBeyond: readonly string[]
-  /** Those that ended otherwise. */
+  /** Targets with another status than in the reference. */
   readonly targetsOpen: readonly string[]
   readonly runsOpen: readonly string[]
   readonly outputLost: readonly string[]
   readonly outputDoubled: readonly string[]
   readonly outputUnexpected: readonly string[]
-  /** Pages that targets lack, and that they have too many. */
+  /** Number of missing and of surplus pages. */
   readonly pagesLost: number
   readonly pagesBeyond: number
 }
 
-/** Holds a result against the reference. Reads only its arguments. */
+/** Compares a result with the reference. Reads only its arguments. */
 export function compare(
   reference: Outcome,
   result: Outcome,
@@ -128,7 +128,7 @@ function compareTargets(
   }
 }
 
-/** Runs that did not end well, but for those that were tried again, or end like this without kills too. */
+/** Returns runs that did not succeed, except those that were retried or end like this in the reference too. */
 function openRuns(reference: readonly RunFacts[], result: readonly RunFacts[]): string[] {
   const retried = new Set(result.map(({ retryOf }) => retryOf))
   const expected = new Map(reference.toReversed().map(({ source, status }) => [source, status]))
@@ -140,7 +140,7 @@ function openRuns(reference: readonly RunFacts[], result: readonly RunFacts[]): 
 
 type OutputDifferences = Pick<Differences, 'outputLost' | 'outputDoubled' | 'outputUnexpected'>
 
-/** A key may be there more than once in the reference too: what counts is how often. */
+/** Compares how often each key is there: the reference may have repeats too. */
 function compareOutput(reference: readonly string[], result: readonly string[]): OutputDifferences {
   const expected = countAll(reference)
   const found = countAll(result)
@@ -176,8 +176,8 @@ function formatStatus(status: string): string {
 }
 
 /**
- * Whether all work is done: every source of the reference has had a run, and none is live. Who is killed after that
- * needs no new start: that would only begin it all again.
+ * Whether all work is done: every source of the reference has had a run, and none is live. A command that is killed
+ * after that is not restarted: it would begin a new run.
  */
 export function isAllDone(
   reference: readonly RunFacts[],

@@ -16,6 +16,8 @@ import {
   type TreeRoots,
 } from '../../core/host/process-tree.ts'
 import { readProcessStat } from '../../core/host/identity.ts'
+import type { Store } from '../../core/store/store.ts'
+import type { Progress } from './progress.ts'
 import type { Signal } from './schedule.ts'
 import type { PhaseContext } from './scratch.ts'
 
@@ -188,4 +190,47 @@ export class ProcessRuns {
   killNow(): void {
     for (const run of this.#all) run.killNow()
   }
+}
+
+const LEASE_MS = 15_000
+/** Beyond the lease: the other copy must notice, and take over. */
+const BEYOND_LEASE_MS = 2_000
+
+/**
+ * Copies of the command that are stopped (SIGSTOP) for longer than their lease while a second copy works. Then they
+ * continue and write, and the fence must refuse that.
+ */
+export class PausedProcesses {
+  readonly #store: Store
+  readonly #progress: Progress
+  readonly #paused: { readonly run: ProcessRun; readonly timer: NodeJS.Timeout }[] = []
+
+  constructor(store: Store, progress: Progress) {
+    this.#store = store
+    this.#progress = progress
+  }
+
+  /** Schedules the SIGCONT of a copy that was just stopped. */
+  async add(run: ProcessRun, processes: readonly ProcessRef[]): Promise<void> {
+    const pausedMs = (await longestLeaseMs(this.#store)) + BEYOND_LEASE_MS
+    const timer = setTimeout(() => {
+      this.#progress.log('SIGCONT to the stopped copy')
+      run.signal('SIGCONT', processes)
+    }, pausedMs)
+    this.#paused.push({ run, timer })
+  }
+
+  /** Continues all, so that no process stays stopped. */
+  resumeAll(): void {
+    for (const { run, timer } of this.#paused.splice(0)) {
+      clearTimeout(timer)
+      run.signal('SIGCONT', run.processes())
+    }
+  }
+}
+
+/** Returns the longest lease of the live workers. */
+export async function longestLeaseMs(store: Store): Promise<number> {
+  const leases = (await store.observations()).map(({ worker }) => worker.leaseMs)
+  return Math.max(...(leases.length > 0 ? leases : [LEASE_MS]))
 }

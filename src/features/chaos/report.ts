@@ -5,7 +5,7 @@ import type { Differences, Outcome } from './compare.ts'
 import type { InjectionResult } from './runner.ts'
 import { makeProblem, type Problem } from './trial.ts'
 
-/** What a phase left, in figures. */
+/** The figures of one phase. */
 export type Figures = {
   readonly ms: number
   readonly runs: number
@@ -19,7 +19,7 @@ export type Report = {
   readonly ok: boolean
   /** What is wrong; empty when all is well. */
   readonly problems: readonly Problem[]
-  /** What is good to know, in sentences. */
+  /** Remarks, in sentences. */
   readonly remarks: readonly string[]
   readonly kills: number
   /** Null: as many as fit into the time. */
@@ -37,10 +37,10 @@ export type Report = {
   readonly outputLost: number | null
   readonly outputDoubled: number | null
   readonly lateWritesRefused: number
-  /** How often recovery took back what a dead worker held. */
+  /** How often recovery released a target of a dead worker. */
   readonly recoveries: number
   readonly recoveriesByAction: Readonly<Record<string, number>>
-  /** From a death to the next claim, the new start of the command included; null when nothing was held. */
+  /** From a kill to the next claim, including the restart of the command; null when nothing was held. */
   readonly medianRecoveryMs: number | null
   readonly slowestRecoveryMs: number | null
   readonly reference: Figures
@@ -48,7 +48,7 @@ export type Report = {
   readonly withinMs: number
 }
 
-/** Everything that was seen. */
+/** The results of a trial. */
 export type ReportInput = {
   readonly reference: Outcome
   readonly referenceMs: number
@@ -63,7 +63,7 @@ export type ReportInput = {
 
 const EXAMPLES_MAX = 10
 
-/** The proof, from the database. Reads only its arguments. */
+/** Makes the report. Reads only its arguments. */
 export function makeReport(input: ReportInput): Report {
   const { differences: found, injection, reference, result } = input
   const problems = findProblems(input)
@@ -114,7 +114,7 @@ function figuresOf({ runs, targets, items }: Outcome, ms: number): Figures {
 
 function findProblems(input: ReportInput): Problem[] {
   const { differences: found, injection, leftBehind } = input
-  // It never came to its end: what it lacks for that is no news, and its reasons are not those below.
+  // The command never came to its end, so differences are expected and have other causes than those below.
   if (injection.problem) return [injection.problem]
   const problems: Problem[] = []
   if (injection.kills.length === 0) problems.push(NO_KILLS)
@@ -239,7 +239,7 @@ function isAre(count: number): string {
   return count === 1 ? 'is' : 'are'
 }
 
-/** What `unstuck doctor` would say about the promises. */
+/** Returns what `unstuck doctor` finds about the guarantees. */
 function guaranteeProblems(inspection: Inspection): Problem[] {
   return guaranteeFindings(inspection)
     .filter(({ result }) => result !== 'ok')

@@ -4,45 +4,50 @@ import { humanizeDuration } from '../../core/model/time.ts'
 import { isAlive, type ProcessRef } from '../../core/host/process-tree.ts'
 import { plural } from '../../presenters/format.ts'
 import { isAllDone } from './compare.ts'
-import type { ProcessRun, ProcessRuns, ProcessExit } from './process-run.ts'
+import {
+  longestLeaseMs,
+  PausedProcesses,
+  type ProcessExit,
+  type ProcessRun,
+  type ProcessRuns,
+} from './process-run.ts'
 import { readRuns } from './outcome.ts'
 import { RecoveryTracker } from './recovery-tracker.ts'
 import { countPages, logTail, timeoutProblem, type Reference } from './reference.ts'
 import { delayMsOf, makeSchedule, defaultWithinMs, type Fault, type Signal } from './schedule.ts'
 import type { PhaseContext } from './scratch.ts'
-import { longestLeaseMs, PausedProcesses } from './paused-processes.ts'
 import { makeProblem, type Problem, type Trial } from './trial.ts'
 
 export const DEFAULT_KILLS = 10
 
-/** A blow that hit somebody. */
+/** A fault that reached a process. */
 export type Kill = {
   readonly signal: Signal
   readonly moment: Fault['moment']
-  /** Since the start of that life. */
+  /** Since the start of that copy. */
   readonly afterMs: number
-  /** Saved by then. */
+  /** Pages saved by then. */
   readonly pages: number
-  /** How many got it. */
+  /** How many processes got it. */
   readonly processes: number
 }
 
-/** What was done to the command, and how it bore it. */
+/** The injected faults, and what became of the command. */
 export type InjectionResult = {
   readonly kills: readonly Kill[]
   /** How often it was started. */
   readonly starts: number
   readonly withinMs: number
-  /** From a kill to the next claim of what the dead one held, the new start included. */
+  /** From a kill to the next claim of a target that was held, including the restart. */
   readonly takenUpMs: readonly number[]
-  /** How often recovery did what to a target. */
+  /** Number of verdicts on targets, by action. */
   readonly recoveries: Readonly<Record<string, number>>
   readonly tookMs: number
-  /** Times it did not stop when asked, and was killed. */
+  /** How often it did not stop after a signal, and was killed. */
   readonly forced: number
-  /** It was done before the kills were. */
+  /** It was done before all kills were injected. */
   readonly isDoneEarly: boolean
-  /** Why it was given up; null when it came to its end. */
+  /** Why the trial was aborted; null when the command came to its end. */
   readonly problem: Problem | null
 }
 
@@ -51,11 +56,11 @@ const STATUS_INTERVAL_MS = 100
 const RESTART_MS = 500
 /** As long as process managers wait after SIGTERM. */
 const STOP_MS = 30_000
-/** Beyond two leases: for so long it may end by itself again and again without saving anything. */
+/** Beyond two leases: how long the command may end again and again without saving anything. */
 const NO_PROGRESS_MS = 15_000
 const NO_PROGRESS_EXITS = 3
 
-/** Kills the command again and again, starts it again, and lets it finish in the end. */
+/** Kills the command again and again, restarts it, and lets it finish in the end. */
 export class ChaosRunner {
   readonly #trial: Trial
   readonly #phase: PhaseContext
@@ -90,7 +95,7 @@ export class ChaosRunner {
       trial.forMs === undefined ? new AbortController().signal : AbortSignal.timeout(trial.forMs)
   }
 
-  /** Until the command has come to its end, was given up, or somebody pressed Ctrl-C. */
+  /** Runs until the command has come to its end, makes no progress, or Ctrl-C. */
   async run(): Promise<InjectionResult> {
     const startedAt = performance.now()
     const over = new AbortController()
@@ -142,7 +147,7 @@ export class ChaosRunner {
     this.#starts++
   }
 
-  /** Waits for the blow's moment, with a new start where the command ends before it. False: there will be none. */
+  /** Waits until the fault is due; restarts the command if it ends before. Returns false if the fault is no longer due. */
   async #waitUntilDue(fault: Fault): Promise<boolean> {
     for (;;) {
       if (await this.#isDue(fault)) return true
@@ -155,7 +160,7 @@ export class ChaosRunner {
   async #isDue(fault: Fault): Promise<boolean> {
     const { timing } = this.#reference
     const over = AbortSignal.any([this.#exitOrTimeout, this.#timeUp])
-    // A command that saves no pages at all is hit by the clock alone.
+    // For a command that saves no pages, only the time counts.
     const waitsForPage = timing.pages > 0 && (fault.moment === 'work' || !this.#isFresh)
     if (waitsForPage) {
       const hasSaved = async (): Promise<boolean> =>
@@ -163,7 +168,7 @@ export class ChaosRunner {
       await pollUntil(hasSaved, { everyMs: POLL_MS, timeoutMs: Infinity, signal: over })
     }
     await this.#watch(delayMsOf(fault, timing.startMs, this.#withinMs), over)
-    // Done, and about to end: a kill would disturb nothing, and a new start would begin it all again.
+    // Done, and about to end: a kill would prove nothing, and a restart would begin a new run.
     if (!over.aborted && (await this.#isAllDone())) await this.#waitForExit()
     return !over.aborted && this.#run.isRunning
   }
@@ -183,7 +188,7 @@ export class ChaosRunner {
     const processes = run.selectProcesses(this.#trial.whom, pick)
     const afterMs = Math.round(performance.now() - run.startedAt)
     const count = run.signal(signal, processes)
-    // It had ended by itself just before.
+    // It ended by itself just before.
     if (count === 0) return
     this.#recoveries.recordKill(at)
     this.#kills.push({ signal, moment, afterMs, pages, processes: count })
@@ -229,7 +234,7 @@ export class ChaosRunner {
     await this.#handleExit()
   }
 
-  /** The command ended by itself, or it takes too long, or it was Ctrl-C. Starts it again where it is to go on. */
+  /** Handles the end of the command, a timeout and Ctrl-C. Restarts the command if work is left. */
   async #handleExit(): Promise<void> {
     const end = await this.#waitForExit()
     if (this.#trial.interrupted.aborted) this.#isOver = true
@@ -248,11 +253,11 @@ export class ChaosRunner {
     return this.#run.exitedBefore(AbortSignal.any([this.#deadline, this.#trial.interrupted]))
   }
 
-  /** It says that it is done, and the database does not contradict. */
+  /** Whether the exit code and the database both say that all work is done. */
   async #isFinished({ code }: ProcessExit): Promise<boolean> {
     const runs = await readRuns(this.#phase.store)
     if (code === 0) return runs.length > 0 && runs.every(({ status }) => !isLive(status))
-    // Killed, by a blow at another of its processes, with all work done.
+    // Killed through another of its processes, with all work done.
     return this.#kills.length > 0 && isAllDone(this.#reference.outcome.runs, runs)
   }
 
@@ -260,7 +265,7 @@ export class ChaosRunner {
     return isAllDone(this.#reference.outcome.runs, await readRuns(this.#phase.store))
   }
 
-  /** Ended by itself again and again for longer than it takes to be free of a dead copy, and nothing was saved. */
+  /** Whether it ended again and again without saving, for longer than a dead copy can block it. */
   async #makesNoProgress(): Promise<boolean> {
     const pages = await countPages(this.#phase)
     const now = performance.now()
@@ -282,7 +287,7 @@ export class ChaosRunner {
     return AbortSignal.any([this.#run.exitSignal, this.#deadline, this.#trial.interrupted])
   }
 
-  /** Pages saved so far, and the line that says so. */
+  /** Shows the status line. Returns the number of pages saved so far. */
   async #updateStatus(): Promise<number> {
     const pages = await countPages(this.#phase)
     const { kills } = this.#trial

@@ -11,25 +11,25 @@ export const SIGNALS = [
 ] as const
 export type Signal = (typeof SIGNALS)[number]
 
-/** What `mix` draws from: mostly the one that nobody can answer. SIGSTOP takes a lease each time, so it is asked for by name. */
+/** What `mix` draws from: mostly SIGKILL, which cannot be handled. SIGSTOP takes a lease each time, so it is not in it. */
 const MIX: readonly Signal[] = ['SIGKILL', 'SIGKILL', 'SIGTERM', 'SIGINT']
 
-/** One blow, before it is known how long anything takes: its times are shares. */
+/** One fault. Its times are shares, since durations are not known yet. */
 export type Fault = {
   readonly signal: Signal
   /** `start`: while the command starts, recovers and claims. `work`: after it has saved something. */
   readonly moment: 'start' | 'work'
-  /** How far into that moment it falls, from 0 to 1. */
+  /** When in that period, from 0 to 1. */
   readonly share: number
-  /** Which of the command's processes it is for, where it is for one of them; from 0 to 1. */
+  /** Selects the process, if the fault is for one of them; from 0 to 1. */
   readonly pick: number
 }
 
 const START_SHARE = 0.2
 
 /**
- * Blow after blow without end, decided by the seed alone. Two in a row never fall into a start: a command that is not
- * allowed to save anything between its deaths is given up by its policy, and rightly.
+ * Yields faults without end; only the seed decides. Two in a row never fall into a start: a target whose workers die
+ * again and again without saving anything is parked by its policy, and rightly.
  */
 export function* makeSchedule(seed: number, signal: Signal | 'mix'): Generator<Fault> {
   let before: Fault['moment'] = 'work'
@@ -47,7 +47,7 @@ export function* makeSchedule(seed: number, signal: Signal | 'mix'): Generator<F
   }
 }
 
-/** How the command goes when nobody disturbs it. */
+/** How long the command takes without kills. */
 export type ReferenceTiming = {
   /** Until its first page was saved. */
   readonly startMs: number
@@ -56,13 +56,13 @@ export type ReferenceTiming = {
   readonly pages: number
 }
 
-/** Not all of the work: the last blow must still find some. */
+/** Not all of the work: some must be left for the last fault. */
 const WORK_SHARE = 0.8
 const WITHIN_MIN_MS = 20
 
 /**
- * How long after its first page a life may last at most, so that so many of them fit into the work. Each life saves one
- * page first, and then lasts half of this on the average.
+ * Returns the longest time from the first page after a start to the kill, so that all kills fit into the work. Each copy
+ * saves one page first, and then lasts half of this on average.
  */
 export function defaultWithinMs({ workMs, pages }: ReferenceTiming, kills: number): number {
   const pageMs = workMs / Math.max(1, pages)
@@ -70,7 +70,7 @@ export function defaultWithinMs({ workMs, pages }: ReferenceTiming, kills: numbe
   return Math.round(Math.max(WITHIN_MIN_MS, pageMs, 2 * (lifeMs - pageMs)))
 }
 
-/** From the start of a life, or from its first page. */
+/** Returns the delay from a start, or from the first page after it. */
 export function delayMsOf({ moment, share }: Fault, startMs: number, withinMs: number): number {
   return Math.round(share * (moment === 'start' ? startMs : withinMs))
 }

@@ -7,25 +7,25 @@ import type { Store } from '../../core/store/store.ts'
 
 export type Phase = 'reference' | 'kills'
 
-/** Where one phase takes place: nothing in it was there before. */
+/** The database and folder of one phase, both new. */
 export type PhaseContext = {
   readonly phase: Phase
-  /** Of the database, with its secrets: for the command's environment. */
+  /** The address of the database with its secrets, for the command's environment. */
   readonly address: string
   readonly store: Store
   /** For the command's own files: its UNSTUCK_CHAOS_DIR. */
   readonly outputDir: string
-  /** What the command says. */
+  /** Receives the output of the command. */
   readonly logPath: string
 }
 
-/** Everything that is made for the trial, in one folder; on a server, two databases beside it. */
+/** What is created for the trial: one folder, and on a server two databases. */
 export type Scratch = {
   readonly folder: string
   /** On a server. */
   readonly databases: readonly string[]
   open(phase: Phase): Promise<PhaseContext>
-  /** Lets go of the databases. */
+  /** Closes the databases. */
   close(): Promise<void>
   removeFolder(): void
   dropDatabases(): Promise<void>
@@ -33,7 +33,7 @@ export type Scratch = {
 
 const CONNECTIONS = 3
 
-/** `server`: where to make the databases; null: SQLite files in the folder. */
+/** `server`: where the databases are created; null: SQLite files in the folder. */
 export function makeScratch(server: string | null): Scratch {
   const folder = mkdtempSync(join(tmpdir(), 'unstuck-chaos-'))
   const id = shortId(newId())

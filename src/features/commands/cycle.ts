@@ -16,8 +16,8 @@ import type { CommandSpec } from './watchdog-messages.ts'
 import { LogFile } from './log-file.ts'
 import type { EndpointSession } from './endpoint.ts'
 import type { ClaimListener, CommandRunner } from './runner.ts'
-import { runnerContext } from './runner-context.ts'
 import {
+  runnerContext,
   NOT_STARTED,
   recordExecutionEnd,
   settleCommand,

@@ -4,17 +4,20 @@ import type { CycleExit } from './next-cycle.ts'
 import type { Claim } from '../../core/model/claim.ts'
 import { LeaseLostError, StoppingError } from '../../core/model/errors.ts'
 import { EXIT } from '../../core/model/exit-codes.ts'
-import type { RunId } from '../../core/model/id.ts'
+import { newId, type RunId } from '../../core/model/id.ts'
 import { isLive, type Run } from '../../core/model/run.ts'
 import { withRetry } from '../../core/store/open.ts'
-import type { Store } from '../../core/store/store.ts'
+import type { HeldTarget, Store } from '../../core/store/store.ts'
 import { REAL_CLOCK } from '../../core/host/clock.ts'
+import { TRUSTED_OBSERVER } from '../../core/decide/liveness.ts'
+import { decide } from '../../core/decide/recovery.ts'
+import { makePolicyOf } from '../../core/model/policy-of.ts'
+import { CLAIMS_MAX, hasProgress, runSnapshot, targetSnapshot } from '../../core/recovery/assess.ts'
+import { makeOperatorContext, type OperatorContext } from '../../core/recovery/context.ts'
 import { recover } from '../../core/recovery/recover.ts'
 import type { RunHandle } from '../../core/worker/run-handle.ts'
-import { settleCrash } from './settle-crash.ts'
 import type { ManagedProcessExit } from './watchdog-messages.ts'
 import type { RunnerOptions } from './runner.ts'
-import { runnerContext } from './runner-context.ts'
 
 export type CycleResult = {
   readonly run: RunId
@@ -165,4 +168,57 @@ export const NOT_STARTED: ManagedProcessExit = {
   artifacts: 0,
   peakMemory: null,
   killed: 0,
+}
+
+/** How a runner assesses and recovers runs: with the policies of the config. */
+export function runnerContext({ store, actor, overrides }: RunnerOptions): OperatorContext {
+  const policyOf = makePolicyOf(overrides)
+  const clock = REAL_CLOCK
+  return makeOperatorContext({ store, actor, policyOf, observer: TRUSTED_OBSERVER, clock })
+}
+
+const ATTEMPTS_MAX = 10
+
+/**
+ * Settles the run of a crashed command like that of a dead worker: same decision, same audit entry. Without progress the
+ * run fails, and the supervisor decides about another try.
+ */
+async function settleCrash(
+  { store, actor }: Pick<RunnerOptions, 'store' | 'actor'>,
+  handle: RunHandle,
+  claim: Claim,
+  because: string,
+): Promise<void> {
+  for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
+    const held = await withRetry(() => findClaimedTarget(store, claim))
+    // Another process claimed it, or it was cancelled.
+    if (!held) break
+    if (!hasProgress(held.run)) return handle.fail(because)
+    const isApplied = await withRetry(() => applyVerdict(store, actor, held, because))
+    if (isApplied) break
+    // The worker sent a heartbeat meanwhile: try again with new evidence.
+  }
+  await withRetry(() => store.settle(handle.id, true))
+}
+
+async function findClaimedTarget(store: Store, claim: Claim): Promise<HeldTarget | undefined> {
+  const held = await store.claimsOf(claim.worker, null, CLAIMS_MAX)
+  return held.find(({ target }) => target.id === claim.target && target.claimId === claim.claimId)
+}
+
+async function applyVerdict(
+  store: Store,
+  actor: string,
+  held: HeldTarget,
+  because: string,
+): Promise<boolean> {
+  const [now, observations] = await Promise.all([store.now(), store.observations()])
+  const evidence = observations.find(({ worker }) => worker.id === held.target.worker)?.evidence
+  if (!evidence) return false
+  const owner = { liveness: 'gone', because: `its command ended: ${because}` } as const
+  const snapshot = { run: runSnapshot(held.run), target: targetSnapshot(held.target), owner }
+  const decision = decide(snapshot, held.run.policy, now)
+  const verdict = { held, decision, liveness: owner.liveness, evidence, newRun: newId() }
+  const [applied] = await store.applyVerdicts([verdict], actor)
+  return applied === true
 }

@@ -5,8 +5,7 @@ import type { Storage } from '../store/store.ts'
 import type { CrawleeSession } from '../session.ts'
 import { push } from '../dataset-push.ts'
 import { openStorage, StorageHandle } from '../storage-handle.ts'
-import { asyncList, type AsyncList } from './listing.ts'
-import { commonInfo, listStorages } from './storage-info.ts'
+import { asyncList, commonInfo, listStorages, type AsyncList } from './storage-info.ts'
 
 type Item = crawlee.Dictionary
 type Page<T> = crawlee.PaginatedList<T>

@@ -4,9 +4,14 @@ import { UsageError } from '../../../core/model/errors.ts'
 import { withRetry } from '../../../core/store/open.ts'
 import type { CrawleeSession } from '../session.ts'
 import { openStorage, StorageHandle } from '../storage-handle.ts'
-import { asyncList, lazyAsyncList, type AsyncList } from './listing.ts'
 import { fromBytes, toBytes } from './record-body.ts'
-import { commonInfo, listStorages } from './storage-info.ts'
+import {
+  asyncList,
+  commonInfo,
+  lazyAsyncList,
+  listStorages,
+  type AsyncList,
+} from './storage-info.ts'
 
 type Options = crawlee.KeyValueStoreClientListOptions
 type KeyPage = crawlee.KeyValueStoreClientListData
