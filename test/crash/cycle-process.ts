@@ -1,5 +1,5 @@
-// A worker's whole day against the store, one verb after the other: recover, claim, checkpoint, finish. Killed by its own
-// hand, with SIGKILL, at the n-th moment of a statement. Arguments: database address, source, n.
+// Calls the store as a worker does, one method after the other: recover, claim, checkpoint, finish. Kills itself with
+// SIGKILL at the n-th moment of a statement. Arguments: database address, source, n.
 import { subscribe } from 'node:diagnostics_channel'
 import { newId } from '../../src/core/model/id.ts'
 import { openStore } from '../../src/core/store/open.ts'

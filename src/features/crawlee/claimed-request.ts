@@ -18,8 +18,8 @@ export class ClaimedRequest {
   /** Its end is on its way to the database: a claim that is over there by now was ended, and not taken. */
   isEnding = false
   /**
-   * `saved`: what is pushed from now on is on its own. `taken`: somebody else has it while its handler still runs here, and
-   * pushes the same again. `over`: so will its next try, but its handler here has ended.
+   * `saved`: what is pushed from now on is on its own. `taken`: another process has it while its handler still runs here, and
+   * pushes the same again. `over`: so will its next attempt, but its handler here has ended.
    */
   state: 'held' | 'saved' | 'taken' | 'over' = 'held'
   /** Saved together with the request's end, or not at all. */

@@ -151,8 +151,8 @@ export class CrawleeSession {
   }
 
   /**
-   * Hands back what nobody has begun, and ends the signs of life where nothing is in hand: of the queues that no crawler
-   * of this process is at work on. Used again, they wake up.
+   * Releases requests that were not started, and ends heartbeats without a claim, for the queues that no crawler of this
+   * process uses. The next use starts them again.
    */
   async releaseIdle(): Promise<void> {
     const inUse = [...this.#running].map(({ requestQueue }) => requestQueue?.id)

@@ -34,7 +34,7 @@ export async function compressJournal(file: string): Promise<Compressed> {
   return { path, before: original.size, after: (await stat(path)).size }
 }
 
-/** Whoever sees the name sees the whole file. */
+/** Renames the finished file, so that no reader sees a part of it. */
 async function compress(file: string, path: string): Promise<void> {
   const partial = `${path}.${process.pid}.part`
   try {

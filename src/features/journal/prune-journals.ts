@@ -8,14 +8,14 @@ const HOUR_MS = 60 * 60_000
 const INTERVAL_MS = HOUR_MS
 const KEEP_MS = 7 * 24 * HOUR_MS
 const KEEP_NEWEST = 1_000
-/** A worker writes to its journal every ten seconds: one that is silent for so long has ended. */
+/** A worker writes to its journal every ten seconds: without a write for this long it has ended. */
 const IDLE_MS = HOUR_MS
 const BATCH = 1_000
 const SUFFIX = '.jsonl'
 
 type Journal = { readonly worker: WorkerId; readonly path: string; readonly writtenAt: number }
 
-/** Removes old journals from a folder now and every hour, for as long as this process runs. Errors are left for the next time. */
+/** Removes old journals from a folder now and every hour, for as long as this process runs. An error is ignored until the next time. */
 export function pruneJournalsHourly(folder: string, store: () => Promise<Store>): void {
   const prune = (): void => void pruneJournals(folder, store, Date.now()).catch(() => {})
   setInterval(prune, INTERVAL_MS).unref()
@@ -55,7 +55,7 @@ export async function pruneJournals(
   return removed
 }
 
-/** By their last write, the oldest first. */
+/** Returns them by their last write, the oldest first. */
 async function journalsIn(folder: string): Promise<Journal[]> {
   const entries = await readdir(folder, { withFileTypes: true }).catch(() => [])
   const journals: Journal[] = []

@@ -8,7 +8,7 @@ export type JournalEntry = { readonly time?: unknown; readonly type?: unknown } 
   Record<string, unknown>
 >
 
-/** What was passed over. A journal may be damaged in any way; reading it goes on behind the damage. */
+/** What was skipped. Reading continues after a damaged part of a journal. */
 export type Skipped = {
   /** Lines that are not a JSON object. */
   garbage: number
@@ -21,7 +21,7 @@ export function nothingSkipped(): Skipped {
   return { garbage: 0, tooLong: 0, cut: 0 }
 }
 
-/** The entries of a `.jsonl` or `.jsonl.zst` file, as a stream. Throws only when the file cannot be read at all. */
+/** Yields the entries of a `.jsonl` or `.jsonl.zst` file. Throws only when the file cannot be read at all. */
 export async function* readJournal(
   path: string,
   skipped: Skipped = nothingSkipped(),
@@ -30,7 +30,7 @@ export async function* readJournal(
   yield* entriesOf(openContent(path, start, skipped), skipped)
 }
 
-/** The entries in a stream of bytes, cut into chunks anywhere. */
+/** Yields the entries in a stream of bytes. */
 export async function* entriesOf(
   chunks: AsyncIterable<Buffer>,
   skipped: Skipped,
@@ -55,7 +55,7 @@ async function* decompress(file: ReadStream, skipped: Skipped): AsyncGenerator<B
   try {
     yield* plain
   } catch {
-    // The compressed stream ends early or is damaged: what came before it was good.
+    // The compressed stream ends early or is damaged: what was read before is valid.
     if (unreadable) throw unreadable
     skipped.cut = 1
   } finally {

@@ -5,26 +5,26 @@ import { isId, type RunId } from '../../core/model/id.ts'
 import type { JournalEntry } from './reader.ts'
 import { readLines } from '../../lib/files/read-lines.ts'
 
-/** Of the journals in a folder, the newest so many are looked at, and of these the ends. */
+/** The search reads the ends of the newest journals in a folder. */
 const JOURNALS_MAX = 50
 const NAMES_MAX = 1_000
 const TAIL_BYTES = [16 * 1024, 256 * 1024]
-/** A worker may be about to write an event that it saw before: only what is older than this is told in order. */
+/** A worker may write an event a moment later than it happened: only older ones are in order. */
 const SETTLED_MS = 100
-/** The time of a file's last change is a little coarse. */
+/** The modification time of a file is coarse. */
 const FILE_TIME_SLACK_MS = 1_000
 
 export type JournalPage = {
   readonly entries: readonly (JournalEntry & { readonly time: string })[]
-  /** Give it back to go on behind them. */
+  /** Pass it back to continue after them. */
   readonly next: string
 }
 
 type JournalQuery = {
   readonly run: RunId
-  /** `next` of the last answer; null for the newest. */
+  /** `next` of the last result; null for the newest. */
   readonly after: string | null
-  /** Nothing before it is looked for. */
+  /** Older entries are not read. */
   readonly since: Date
   readonly limit: number
 }
@@ -49,7 +49,7 @@ export async function searchJournals(folder: string, query: JournalQuery): Promi
         found.push(entry)
     }
   }
-  // The same order every time, so that a place in it stays one.
+  // The same order every time, so that a position stays valid.
   found.sort((a, b) => compare(a.time, b.time) || compare(String(a['worker']), String(b['worker'])))
   const fresh = found.slice(position?.count ?? 0)
   const entries = position ? fresh.slice(0, query.limit) : fresh.slice(-query.limit)
@@ -64,7 +64,7 @@ function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
-/** How many of the entries with this very time were told already. */
+/** Returns how many entries with exactly this time were returned already. */
 function parsePosition(after: string | null): { time: string; count: number } | null {
   const [, time, count] = POSITION.exec(after ?? '') ?? []
   return time === undefined ? null : { time, count: Number(count) }
@@ -81,7 +81,7 @@ function mentionsRun({ run, verdict }: JournalEntry, wanted: RunId): boolean {
   return run === wanted || (verdict as { run?: unknown } | null | undefined)?.run === wanted
 }
 
-/** Those that were written to since then, the last one first. Only our own names, and no links. */
+/** Returns the journals that were written to since then, the latest first. Only names of journals, and no links. */
 async function journalsSince(folder: string, since: number): Promise<string[]> {
   const entries = await readdir(folder, { withFileTypes: true }).catch(() => [])
   const paths = entries
@@ -101,7 +101,7 @@ async function journalsSince(folder: string, since: number): Promise<string[]> {
     .map(({ path }) => path)
 }
 
-/** The end of a journal: from this time on if a little will do, else as much as is read at most. */
+/** Reads the end of a journal: from this time on, up to the limit. */
 async function readTail(path: string, from: string): Promise<JournalEntry[]> {
   const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants
   const opened = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch(() => null)
@@ -112,7 +112,7 @@ async function readTail(path: string, from: string): Promise<JournalEntry[]> {
   for (const bytes of TAIL_BYTES) {
     const start = Math.max(0, size - bytes)
     const { lines } = await readLines(file, start, { lines: Infinity, bytes })
-    // The first one is cut somewhere, unless it is the very first.
+    // The first line is incomplete, unless it begins the file.
     entries = lines.slice(start > 0 ? 1 : 0).flatMap(parse)
     const first = entries.find(hasTime)
     if (start === 0 || (first && first.time < from)) break

@@ -2,14 +2,14 @@ import { open } from 'node:fs/promises'
 import { followFile, lastLinesOffset } from '../../lib/files/follow-file.ts'
 import { entriesOf, nothingSkipped, type JournalEntry } from './reader.ts'
 
-/** Where the last `count` lines of a plain journal begin. */
+/** Returns where the last `count` lines of a plain journal begin. */
 export async function journalTailOffset(path: string, count: number): Promise<number> {
   await using file = await open(path)
-  // The file is closed when this function is left.
+  // Closed when the function returns.
   return await lastLinesOffset(file, count)
 }
 
-/** Entries from a place in the file on, and those to come, until the signal says enough. */
+/** Yields the entries from a position on, then new ones, until the signal fires. */
 export async function* followJournal(
   path: string,
   start: number,

@@ -14,16 +14,16 @@ import type { AuditEntry, Store } from '../../core/store/store.ts'
 import { workerViews } from '../../presenters/workers.ts'
 import { liveness } from '../../presenters/schema/run.ts'
 
-/** Who asks within this time gets the same answer. */
+/** Reads within this time return the same figures. */
 const CACHE_MS = 3_000
 const POLL_MS = 1_000
-/** So long the first who ask wait for the trail to be read; a long one is read on beside what else is asked. */
+/** How long the first read waits for the audit log; a long log is read further in the background. */
 const AUDIT_WAIT_MS = 500
-/** Nobody has asked for so long: nobody is watched for any more until somebody does. */
+/** Without a read for this long, watching pauses until the next one. */
 const IDLE_AFTER_MS = 120_000
-/** Recovered targets that are watched until somebody claims them; the newest. */
+/** The newest recovered targets, which are watched until they are claimed. */
 const WATCHED_MAX = 50
-/** Orphaned runs that are remembered, so that what a worker left of one run is counted once. */
+/** Remembered orphaned runs, so that a worker's targets of one run are counted once. */
 const ORPHANS_MAX = 1_000
 
 type Waiting = NonNullable<Orphan['waiting']> & { readonly lostAt: Millis }
@@ -56,7 +56,7 @@ export class MetricsCollector {
     this.#audit = new AuditReader(store, 0)
   }
 
-  /** Null while the database does not answer. Asked by many at once, it looks once. */
+  /** Returns null while the database is unavailable. Concurrent calls share one read. */
   collect(): Promise<Figures | null> {
     this.#askedAt = performance.now()
     if (!this.#cached || this.#askedAt - this.#cached.doneAt > this.#cacheMs) {
@@ -76,7 +76,7 @@ export class MetricsCollector {
     this.#timer = undefined
   }
 
-  /** Between two scrapes: a recovered target may be claimed and done before the next. */
+  /** Polls between two scrapes: a recovered target may be claimed and done before the next one. */
   #schedule(): void {
     if (performance.now() - this.#askedAt > IDLE_AFTER_MS) return this.stop()
     this.#readAudit().catch(() => {})
@@ -98,7 +98,7 @@ export class MetricsCollector {
     if (this.#isCaughtUp) return reading
     const waited = new AbortController()
     const { signal } = waited
-    // What goes wrong after that is met by the next who reads.
+    // A later error is met by the next read.
     const patience = setTimeout(AUDIT_WAIT_MS, undefined, { signal }).catch(() => {})
     await Promise.race([reading, patience]).finally(() => waited.abort())
     reading.catch(() => {})
@@ -136,7 +136,7 @@ export class MetricsCollector {
     }
   }
 
-  /** One reader at a time; who comes while it reads waits for the same. */
+  /** Reads the audit log. Concurrent calls share one read. */
   #readAudit(): Promise<void> {
     this.#reading ??= this.#readNextEntries().finally(() => (this.#reading = null))
     return this.#reading
@@ -145,7 +145,7 @@ export class MetricsCollector {
   async #readNextEntries(): Promise<void> {
     for (let entries; (entries = await this.#audit.next()).length > 0;) {
       for (const entry of entries) this.#addEntry(entry)
-      // A trail of years must not keep others waiting.
+      // A long log must not block other work.
       await setImmediate()
     }
     this.#isCaughtUp = true
@@ -156,7 +156,7 @@ export class MetricsCollector {
     const orphan = orphanOf(entry)
     if (!orphan) return
     const { reason, silentMs, waiting } = orphan
-    // What is long over says nothing about how fast it was taken up.
+    // An old recovery no longer shows how fast the target was claimed.
     if (this.#isCaughtUp && waiting && silentMs !== null) {
       this.#waiting = [...this.#waiting, { ...waiting, lostAt: entry.at - silentMs }]
       this.#waiting = this.#waiting.slice(-WATCHED_MAX)
@@ -175,7 +175,7 @@ export class MetricsCollector {
     for (const one of this.#waiting) {
       const target = await this.#store.target(one.target)
       if (target?.epoch === one.epoch && target.status === 'planned') left.push(one)
-      // Claimed more than once since the last look: when it was first is no longer known.
+      // Claimed more than once since the last poll: the time of the first claim is no longer known.
       if (target?.epoch !== one.epoch + 1) continue
       const seconds = ((target.claimedAt ?? target.lastActivityAt) - one.lostAt) / 1_000
       recordLatency(this.#recoveredWithin, Math.max(0, seconds), RECOVERY_BOUNDS)
@@ -184,7 +184,7 @@ export class MetricsCollector {
   }
 }
 
-/** A counter only grows; but a run that is deleted takes its counts out of the books with it. */
+/** A counter must only grow, but the counts of a deleted run disappear from the store. */
 class MonotonicCounters {
   readonly #seen = new Map<string, number>()
   readonly #removed = new Map<string, number>()
@@ -204,7 +204,7 @@ class MonotonicCounters {
   }
 }
 
-/** How many of each, those that are none among them. */
+/** Counts each value, including those that do not occur. */
 function countByKey(keys: readonly string[], found: readonly string[]): Record<string, number> {
   const counts = Object.fromEntries(keys.map((key) => [key, 0]))
   for (const key of found) counts[key] = (counts[key] ?? 0) + 1

@@ -9,8 +9,8 @@ import type { Evidence } from '../../core/model/worker.ts'
 import { assessLiveness, TRUSTED_OBSERVER } from '../../core/decide/liveness.ts'
 
 /**
- * Why a run had to be recovered. `gone`, `silent`: its worker was; `stalled`: the worker lives, the work stood still;
- * `overrun`: it took longer than it may; `stale`, `abandoned`: nobody was known to have it, for too long.
+ * Why a run had to be recovered. `gone`, `silent`: its worker was; `stalled`: the worker is alive but makes no progress;
+ * `overrun`: it took longer than allowed; `stale`, `abandoned`: it had no known owner for too long.
  */
 export const ORPHAN_REASONS = [
   'gone',
@@ -25,15 +25,15 @@ export type OrphanReason = (typeof ORPHAN_REASONS)[number]
 export type Orphan = {
   readonly run: RunId
   readonly reason: OrphanReason
-  /** The worker that had it; null when none is known. What one of them left of one run is one orphaned run. */
+  /** The lost worker; null when none is known. All its targets of one run count as one orphaned run. */
   readonly worker: WorkerId | null
-  /** From its last sign of life until it was recovered; null when it never fell silent. */
+  /** From the worker's last heartbeat until the recovery; null when it was never silent. */
   readonly silentMs: number | null
-  /** What is in line again, and its epoch: the next claim has the next one. */
+  /** The target that is claimable again, and its epoch: the next claim has the next epoch. */
   readonly waiting: { readonly target: TargetId; readonly epoch: number } | null
 }
 
-/** An entry of the audit trail, as far as it matters here. */
+/** The fields of an audit entry that are read here. */
 type Entry = {
   readonly at: Millis
   readonly action: string
@@ -44,10 +44,10 @@ type Entry = {
   readonly after: unknown
 }
 
-/** What recovery did, told from the trail; null for everything that people did, and for what is not a recovery. */
+/** Returns the recovery that an audit entry describes; null for operator actions and other entries. */
 export function orphanOf(entry: Entry): Orphan | null {
   const { action, target, run } = entry
-  // A person's word has no evidence, but for cleaning: there age was the evidence.
+  // Operator actions have no evidence, except cleaning: there the age is the evidence.
   if (typeof entry.evidence !== 'object' || entry.evidence === null) return null
   if (target === null) {
     return action in RUN_STATUS_AFTER
@@ -77,7 +77,7 @@ function orphanOfRun(run: RunId, action: string, { owner, idleMs }: RunEvidence)
   return { ...rest, reason: lost ?? 'overrun', silentMs: lost ? owner.heartbeatAgeMs : null }
 }
 
-/** Of a worker that was lost; null for one that lived. */
+/** Returns the reason for a lost worker; null for a live one. */
 function reasonOf(evidence: Evidence): 'gone' | 'silent' | null {
   const { liveness } = assessLiveness(evidence, TRUSTED_OBSERVER)
   return liveness === 'gone' || liveness === 'silent' ? liveness : null

@@ -3,31 +3,31 @@ import { LATENCY_BUCKETS, type LatencyHistogram } from '../../core/model/latency
 import type { Counts, RunStatus } from '../../core/model/run.ts'
 import { loadPeer } from '../../lib/optional-peer.ts'
 
-/** What the metrics are made of. Every label has few values, all known beforehand: no source, no id, no address. */
+/** The figures behind the metrics. Every label has few values, all known beforehand: no source, no id, no address. */
 export type Figures = {
   readonly runs: Readonly<Record<RunStatus, number>>
-  /** The books of all runs. */
+  /** The counters of all runs. */
   readonly counters: Counts
   readonly liveRuns: Readonly<Record<string, number>>
   readonly workers: Readonly<Record<string, number>>
-  /** Of the live run that has been still for longest; null when none is live. */
+  /** Age of the last activity of the least recently active live run; null when none is live. */
   readonly idleSeconds: number | null
   readonly alertsOpen: number
   readonly checkpoint: LatencyHistogram
   readonly claim: LatencyHistogram
-  /** By reason; null until the trail is read. */
+  /** By reason; null until the audit log is read. */
   readonly orphaned: Readonly<Record<string, number>> | null
   readonly orphanedDuration: LatencyHistogram | null
   readonly recoveryDuration: LatencyHistogram
 }
 
-/** From seconds to a day: how long something lay there until it was seen to. */
+/** Buckets from seconds to a day. */
 export const RECOVERY_BOUNDS = [0.5, 1, 2.5, 5, 10, 15, 30, 60, 300, 900, 3_600, 21_600, 86_400]
 
 type Value = {
   readonly value: number
   readonly labels: Record<string, string | number>
-  /** Behind the name of a histogram. */
+  /** Suffix of the name of a histogram's series. */
   readonly part?: '_bucket' | '_sum' | '_count'
 }
 
@@ -116,7 +116,7 @@ export const METRICS: readonly Metric[] = [
   },
   {
     name: 'unstuck_recovery_seconds',
-    help: 'From the last sign of life of a lost worker until somebody else had its target. Since this process watches.',
+    help: 'Time from the last heartbeat of a lost worker until another worker claimed its target. Counted since the first scrape of this process.',
     type: 'histogram',
     values: ({ recoveryDuration }) => buckets(recoveryDuration, RECOVERY_BOUNDS),
   },
@@ -140,7 +140,7 @@ export const BUILD_INFO = 'unstuck_build_info'
 export type MetricSource = {
   readonly version: string
   readonly engine: string
-  /** Null while the database does not answer. Called for each metric of a scrape, so it should remember for a moment. */
+  /** Returns null while the database is unavailable. Called for each metric of a scrape, so it should cache briefly. */
   figures(): Promise<Figures | null>
 }
 
@@ -149,7 +149,7 @@ export async function loadPromClient() {
   return (await loadPeer('prom-client', 'Prometheus metrics', () => import('prom-client'))).default
 }
 
-/** Enters all metrics into a registry. Their values are asked for when somebody asks the registry. */
+/** Registers all metrics. Their values are read when the registry is scraped. */
 export async function registerMetrics(registry: Registry, source: MetricSource): Promise<void> {
   const { version, engine } = source
   const client = await loadPromClient()
@@ -159,7 +159,7 @@ export async function registerMetrics(registry: Registry, source: MetricSource):
     values: () => Promise<readonly Value[]>,
   ): void => {
     const metric = new kinds[type]({ name, help, labelNames: [...labels], registers: [registry] })
-    // Not counted here but read as they are: what is not known has no value, which is not the same as 0.
+    // Read from the store, not counted here: an unknown figure has no value, which is not 0.
     const get = async () => ({
       name,
       help,
@@ -200,7 +200,7 @@ function byLabel(label: string, counts: Readonly<Record<string, number>>): Value
   return Object.entries(counts).map(([key, value]) => ({ value, labels: { [label]: key } }))
 }
 
-/** Cumulative, as Prometheus has them; then the sum and the count. */
+/** Returns cumulative buckets, as Prometheus expects them, then the sum and the count. */
 function buckets({ counts, seconds }: LatencyHistogram, bounds: readonly number[]): Value[] {
   let sum = 0
   const upTo = [...bounds, '+Inf'].map((le, step): Value => {

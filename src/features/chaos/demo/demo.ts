@@ -5,14 +5,14 @@ import { newId, shortId, type RunId } from '../../../core/model/id.ts'
 import { openStore } from '../../../core/store/open.ts'
 import type { Store } from '../../../core/store/store.ts'
 import { plural } from '../../../presenters/format.ts'
-import { openLedger, type Ledger } from '../ledger.ts'
+import { openLedger } from '../ledger.ts'
 import { pause, pollUntil } from '../poll.ts'
 import { makeRandom } from '../random.ts'
 import { makeDirectory, type Directory } from './directory.ts'
 import { makeReport, readResults, type Report } from './report.ts'
 import type { Headline, Reporter } from './reporter.ts'
 import { expectedMs, makeSchedule, Scenario, slowdownFor } from './scenario.ts'
-import type { DemoSize, ScenarioContext } from './scenario.ts'
+import type { ScenarioContext } from './scenario.ts'
 import { Site } from './site.ts'
 import { takeSnapshot } from './snapshot.ts'
 import { WorkerPool } from './worker-pool.ts'
@@ -145,29 +145,16 @@ function untilAborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
 }
 
-/** Everything that the demo opens. Disposing it ends every process and connection. */
-type DemoContext = AsyncDisposable & {
-  /** Unique: nothing else in the database is touched. */
-  readonly source: string
-  readonly folder: string
-  readonly db: string
-  readonly expected: Directory
-  readonly size: DemoSize
-  readonly slowdown: number
-  readonly store: Store
-  readonly ledger: Ledger
-  readonly site: Site
-  readonly workerPool: WorkerPool
-  /** The address of the dashboard. */
-  readonly dashboard: string
-}
+type DemoContext = Awaited<ReturnType<typeof openDemoContext>>
 
 /** How often `unstuck work` itself may be killed from outside. */
 const RESTARTS_MAX = 5
 
-async function openDemoContext(options: DemoContextOptions): Promise<DemoContext> {
+/** Opens everything that the demo uses. Disposing the result ends every process and connection. */
+async function openDemoContext(options: DemoContextOptions) {
   const { seed, workers, kills } = options
   const id = shortId(newId())
+  // Unique: nothing else in the database is touched.
   const source = `demo-${id}`
   const folder = join(options.home, id)
   mkdirSync(folder, { recursive: true })

@@ -22,10 +22,7 @@ export type SiteStats = {
   readonly errors429: number
 }
 
-type PageResponse =
-  | { readonly status: 200; readonly waitMs: number }
-  | { readonly status: 500; readonly waitMs: number }
-  | { readonly status: 429; readonly waitMs: number }
+type PageResponse = { readonly status: 200 | 500 | 429; readonly waitMs: number }
 
 const ERROR_500_RATE = 0.04
 const ERROR_429_RATE = 0.03

@@ -135,8 +135,8 @@ export class RequestQueue implements crawlee.RequestQueueClient {
   }
 
   /**
-   * The end of a try: handled, given up, or back in line. Crawlee takes an error from here for the end of the crawl, so
-   * one whose claim was lost is answered as if somebody else had handled it, which they will.
+   * Ends an attempt: handled, failed, or queued again. Crawlee ends the crawl on an error from here, so a request whose
+   * claim was lost is reported as handled: another process will handle it.
    */
   async updateRequest(
     request: crawlee.UpdateRequestSchema,

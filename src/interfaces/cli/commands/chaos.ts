@@ -134,7 +134,7 @@ function atMost(ms: number): number {
 function checkArguments({ args: { command }, options: { output: file }, output }: Chaos): void {
   if (process.platform === 'win32') {
     throw new UsageError(
-      'Windows has no signals, so nobody can be killed there as elsewhere. Run it under WSL or in a container.',
+      'Windows has no signals, so processes cannot be killed there as elsewhere. Run it under WSL or in a container.',
     )
   }
   if (command.length === 0) {
@@ -149,7 +149,7 @@ function checkArguments({ args: { command }, options: { output: file }, output }
   }
   if (command.some((word) => word === '--db' || word.startsWith('--db='))) {
     output.note(
-      'Warning: the command itself has a --db. It must work on the scratch database, which it finds as UNSTUCK_DB; if nothing arrives there, nobody is killed.',
+      'Warning: the command itself has a --db. It must work on the scratch database, which it finds as UNSTUCK_DB; if nothing arrives there, nothing is killed.',
     )
   }
 }
@@ -161,7 +161,7 @@ function serverAt(address: string): string {
   )
 }
 
-/** Whoever asks to stop: the command and all that it started are ended, and what was made for the trial goes. */
+/** On a signal, the command and all that it started are ended, and what was created for the trial is removed. */
 function onInterrupt(note: (text: string) => void): AbortSignal {
   const controller = new AbortController()
   const stop = (): void => {
