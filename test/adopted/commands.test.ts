@@ -68,7 +68,7 @@ test('every read and operator command works on adopted rows, and writes only the
       [dead, 'abandon', false],
     ],
   )
-  assert.match(explained.stdout, /It is row 1 of tenders\.[^]*Nobody is known to work on it/)
+  assert.match(explained.stdout, /It is row 1 of tenders\.[^]*No owner is known/)
   assert.deepEqual(await project.tenders(), tenders, 'who looks changes nothing')
 
   const recovered = await json(['recover', '--yes'], 3)
@@ -144,7 +144,7 @@ test('no action is offered or announced that needs an unmapped status', async ()
     /No status is mapped for cancel on a run of tenders: map adopted\.tenders\.statuses\.cancelled/,
   )
   assert.match(clean, /to end it whatever it is, map adopted\.tenders\.statuses\.cancelled/)
-  assert.match(check, /^wait: Someone may be at it\.\nportal-b: nobody is known to work on it;/)
+  assert.match(check, /^wait: Someone may be at it\.\nportal-b: no owner is known;/)
   assert.match(summary, /Resumable: go on when your own program takes them up\n/)
   assert.match(summary, new RegExp(`${kept}  portal-a \\(row 1 of tenders\\).* yes `))
   assert.deepEqual(

@@ -100,7 +100,7 @@ test('alive() decides at once: false is recovered, true is left alone, and so is
       .sort((a, b) => a.source.localeCompare(b.source)),
     [
       { source: 'gone', action: 'fail', liveness: 'gone', applied: true },
-      // Nobody knows of an owner, and it is older than it may get.
+      // No owner is known, and the row is older than abandonAfter.
       { source: 'odd', action: 'fail', liveness: 'unknown', applied: true },
       { source: 'unknown', action: 'fail', liveness: 'unknown', applied: true },
     ],

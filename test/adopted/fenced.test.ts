@@ -28,7 +28,7 @@ function writeAsUser(url: string, text: string): void {
   db.exec(text)
 }
 
-/** The store of somebody who is overtaken right before each write to the user's table. */
+/** A store whose writes to the user's table are each preceded by a concurrent write. */
 const withConcurrentWrite =
   (writer: () => Promise<unknown>) =>
   (own: Store): Store =>
@@ -265,7 +265,7 @@ test('a row that the database refuses to change stops no other, is said once, an
         table: guarded,
         rows: [
           ...[1, 2, 3].map((id) => ({ id, ...silentRow })),
-          // Nobody is known to have these.
+          // No owner of these is known.
           ...[4, 5, 6].map((id) => ({ id, ...silentRow, beat: null, ended: minutesAgo(20) })),
         ],
       },

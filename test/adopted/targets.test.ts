@@ -60,7 +60,7 @@ test('a target whose hold was reverted by an operator is left alone, however lon
   assert.equal(
     (await recover(ctx.operator, { observer: TRUSTED_OBSERVER })).verdicts.length,
     1,
-    'somebody had it',
+    'another process had it',
   )
 })
 

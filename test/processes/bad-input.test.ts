@@ -193,7 +193,7 @@ describe('bad input: what the crawl gives back', { concurrency: 3 }, () => {
       assert.match(targets.get('symbol')!.lastError!, /no text/)
     })
 
-    test(`targets() that yields nonsense ends with 2; mended, the same run is finished, ${engine.name}`, async () => {
+    test(`targets() that yields invalid values ends with 2; once fixed, the same run is finished, ${engine.name}`, async () => {
       await using ctx = await ProcessTestContext.create(engine)
       const broken = CRAWL.replace('yield { key }', `yield key === 'b' ? { name: key } : { key }`)
       for (const command of ['enqueue', 'work']) {
@@ -201,7 +201,7 @@ describe('bad input: what the crawl gives back', { concurrency: 3 }, () => {
           code: 2,
           says: [
             /targets\(\) yielded \{"name":"b"\}: each target needs a key/,
-            /Nothing is lost: mend it, and the next `unstuck work` asks it again/,
+            /Nothing is lost: fix it, and the next `unstuck work` calls it again/,
           ],
         })
       }

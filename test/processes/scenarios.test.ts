@@ -215,7 +215,7 @@ for (const engine of isLong ? ENGINES : [sqliteEngine]) {
       await using handle = await open({ db: ctx.database.url, signals: false })
       await assert.rejects(
         handle.clean(id),
-        /is not dead: nobody works on it, but it has progress: kept/,
+        /is not dead: no worker has it, but it has progress: kept/,
       )
       const { resumable } = await handle.summary()
       assert.deepEqual(

@@ -60,7 +60,7 @@ class NotifySocket {
     })
   }
 
-  /** The test is over: nobody need listen any more. */
+  /** Stops listening at the end of the test. */
   async close(): Promise<void> {
     this.#listener.signal('SIGKILL')
     await this.#listener.exited
@@ -88,7 +88,7 @@ test(
     await socket.waitForMessage(/^STATUS=run [0-9a-f]{8} of portal: at work$/)
     await program.waitForOutput('for us: .')
 
-    // Whoever holds the write lock keeps all others from writing: the database is as good as gone.
+    // While another process holds the write lock no write succeeds: the database is unavailable.
     using other = new DatabaseSync(ctx.database.url.slice('sqlite:'.length), { timeout: 5_000 })
     other.exec('BEGIN IMMEDIATE')
     await sleep(1_500)

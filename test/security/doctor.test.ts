@@ -10,7 +10,7 @@ import { temporaryFolder } from '../../src/testing/sqlite-engine.ts'
 const CANARY = 'canary-hunter2'
 const SLACK = `https://hooks.example/services/${CANARY}`
 
-/** Who runs the tests is nothing to be mended. */
+/** The user who runs the tests is not a finding. */
 const MACHINE_CHECK = 'user'
 
 function configure(folder: string, code: string): string {

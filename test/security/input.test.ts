@@ -61,7 +61,7 @@ function* strings(count: number, seed: number): Generator<string> {
 /** On a busy machine it would fall silent meanwhile, and each look at recovery would first listen for it. */
 const LONG_LEASE = { leaseMs: 3_600_000 }
 
-/** Without a network, and for everybody: each call comes from somebody else, so that nobody asks too often. */
+/** Without a network. Each call comes from another address, so that no rate limit applies. */
 function openApp(store: Store, folder: string, log: string[]): App {
   const gate: AuthOptions = {
     tokens: null,

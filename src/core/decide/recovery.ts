@@ -137,9 +137,7 @@ function withoutOwner({ run }: Snapshot, policy: Policy, now: Millis): Decision 
   const idle = now - run.lastActivityAt
   // Of a row in a user's own table it is only known that nothing tells of an owner.
   const nobody =
-    run.isAdopted && run.status === 'running'
-      ? 'nobody is known to work on it'
-      : 'nobody works on it'
+    run.isAdopted && run.status === 'running' ? 'no owner is known' : 'no worker has it'
   if (run.isReopened)
     return verdict('leave', 'a person opened it again, and nobody has had it since')
   // Only what claims to be running can be stale: of a queued or interrupted run it is known that nobody has it.

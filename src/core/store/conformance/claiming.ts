@@ -138,7 +138,7 @@ export function claimingTests(engine: Engine): void {
       const targets = answers.map((answer) => answer.map((claim) => claim.target).sort())
       for (const each of targets) assert.deepEqual(each, targets[0], `round ${round}`)
       const held = (await store.run(run))?.counts.targets.in_progress
-      assert.equal(held, round * 3, `round ${round}: a target is held that nobody knows of`)
+      assert.equal(held, round * 3, `round ${round}: a claim belongs to no known worker`)
     }
   })
 
@@ -251,7 +251,7 @@ export function claimingTests(engine: Engine): void {
     assert.equal((await claimOne(store, worker)).target, failed.target)
   })
 
-  test('a target that was handed back or taken back after a page comes before fresh ones', async () => {
+  test('a target that was released or recovered after a page comes before new ones', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const [worker, dead] = [await registerWorker(store), await registerWorker(store)]

@@ -40,7 +40,7 @@ export function crashTests(engine: Engine): void {
   })
 
   const cleanEnds: Record<string, (store: Store, claim: ClaimedTarget) => Promise<unknown>> = {
-    'handed back': async (store, claim) => assertAllOk(await store.release([claim])),
+    released: async (store, claim) => assertAllOk(await store.release([claim])),
     'failed, to be tried again': async (store, claim) =>
       assertAllOk(await store.fail([{ ...claim, error: 'x', becomes: { retryInMs: 0 } }])),
     'failed for good': async (store, claim) =>

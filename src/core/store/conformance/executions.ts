@@ -184,7 +184,7 @@ export function executionTests(engine: Engine): void {
     unwrap(await store.reportActivity(current, 2))
   })
 
-  test('a run keeps what its command is to be given, and whoever begins it finds it', async () => {
+  test('a run keeps the input of its command, and begin returns it', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const worker = await registerWorker(store)
@@ -202,7 +202,7 @@ export function executionTests(engine: Engine): void {
     assert.equal((await store.run(bare.run))!.input, null)
   })
 
-  test('a run that is tried again is given the same, whoever asks for it', async () => {
+  test('a retried run gets the same input', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const worker = await registerWorker(store)

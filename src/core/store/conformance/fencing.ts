@@ -54,7 +54,7 @@ export function fencingTests(engine: Engine): void {
     await savePage(theirs, current)
   })
 
-  test('P1 one effective owner: what was taken back is lost before anybody else has it', async () => {
+  test('P1 one effective owner: a recovered claim is lost before another worker gets the target', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const late = await registerWorker(store)

@@ -93,7 +93,7 @@ export function monitoringTests(engine: Engine): void {
     assert.equal(totals.targets.failed, 6)
   })
 
-  test('what is left for a person is listed by id, by source and status, none twice and none missing', async () => {
+  test('dead letters are listed by id, source and status, none twice and none missing', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const before = await store.now()

@@ -299,7 +299,7 @@ export function runMoveTests(engine: Engine): void {
     await assertCountersConsistent(store, old.run)
   })
 
-  test('a retry of a crawl is planned anew, and is refused while somebody has the old one or another lives', async () => {
+  test('a retry of a crawl is planned again, and is refused while the old run is claimed or another run is live', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const run = await enqueueCrawl(store, 2)

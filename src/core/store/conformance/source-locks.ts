@@ -91,7 +91,7 @@ export function sourceLockTests(engine: Engine): void {
     assert.deepEqual((await again.sourceLocks(SOURCE))[0], before)
   })
 
-  test('a guard that somebody holds who has not ended is answered as it is', async () => {
+  test('a source lock whose holder has not ended is returned as it is', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const [holder, other] = [await registerWorker(store), await registerWorker(store)]
@@ -141,7 +141,7 @@ export function sourceLockTests(engine: Engine): void {
     assert.equal((await lock(store, other)).worker, other)
   })
 
-  test("a guard whose holder has ended, or is not known any more, is anybody's", async () => {
+  test('a source lock whose holder has ended or is unknown can be taken', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const [ended, unknown, taker] = [
@@ -248,7 +248,7 @@ export function sourceLockTests(engine: Engine): void {
     assert.ok(Math.abs(gaveUp.at - (await store.now())) < 5_000)
   })
 
-  test('P10 begin is refused with the guard that somebody else holds, and changes nothing', async () => {
+  test('P10 begin is refused while another worker holds the source lock, and changes nothing', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const [holder, other] = [await registerWorker(store), await registerWorker(store)]
@@ -291,7 +291,7 @@ export function sourceLockTests(engine: Engine): void {
     assert.equal((await stores[0]!.runs({ limit: 10 })).items.length, 1)
   })
 
-  test("a guard that is free, one's own, or of one that has ended stops nobody", async () => {
+  test('a source lock that is free, our own, or of an ended holder blocks no start', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const [worker, gone] = [await registerWorker(store), await registerWorker(store)]

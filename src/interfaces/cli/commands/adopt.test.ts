@@ -181,7 +181,7 @@ test('SQLite: runs tables are found, assessed and written to the config; the dat
   assert.match(written.stdout, /^written .*unstuck\.config\.ts$/m)
   assert.match(
     written.stdout,
-    /- abandon maths \(row 0{8}-.* of\s+crawl_runs\):\s+nobody is known to work on it, 30 h old, no progress/,
+    /- abandon maths \(row 0{8}-.* of\s+crawl_runs\):\s+no owner is known, 30 h old, no progress/,
   )
   assert.match(written.stdout, /- resume target ca\/la of yp_targets: /)
   assert.doesNotMatch(written.stdout, /(?!\n)\p{Cc}|\u202e/u)

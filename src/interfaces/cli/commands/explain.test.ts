@@ -133,8 +133,8 @@ describe('explain', { concurrency: 2 }, () => {
     await ctx.database.advanceClock(25 * HOUR_MS)
 
     const dead = await explained(ctx, young)
-    assert.match(dead['What is known']!, /^Nobody works on it\./)
-    assert.match(dead['Verdict']!, /^abandon: nobody works on it, 25 h old/)
+    assert.match(dead['What is known']!, /^No worker has it\./)
+    assert.match(dead['Verdict']!, /^abandon: no worker has it, 25 h old/)
     assert.match(dead['By this policy']!, /abandonAfter +24h +default autoClean +false +default/)
     assert.match(
       (await explained(ctx, kept.run))['Verdict']!,
@@ -192,7 +192,7 @@ describe('explain', { concurrency: 2 }, () => {
       [await getTarget(ctx.store, done.target), 'the target is done', /`unstuck rewind`/],
     ] as const) {
       const it = await explained(ctx, id)
-      assert.match(it['What is known']!, /^Nobody works on it\./)
+      assert.match(it['What is known']!, /^No worker has it\./)
       assert.equal(it['Verdict'], `leave: ${verdict}.`)
       assert.match(it['What would change it']!, change)
       assert.doesNotMatch(it['What would change it']!, /run/)
