@@ -17,7 +17,7 @@ const silentTarget = {
   page_current: 4,
 }
 
-test('a target whose worker is silent is set to STUCK where the policy says so, with the reason', async () => {
+test('a target whose worker is silent is set to STUCK if the policy is set so, with the reason', async () => {
   await using ctx = await createAdoptedTestContext(sqliteEngine, {
     yp: {
       table: ypTargets,

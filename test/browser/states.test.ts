@@ -32,7 +32,7 @@ describe('the dashboard when not all is well', { skip: noChromium }, () => {
     assert.deepEqual(tab.errors, [])
   })
 
-  test('it says that it is loading, and then shows what came', async () => {
+  test('it shows that it is loading, and then the data', async () => {
     await using ctx = await createHttpTestContext({ tokens: false })
     await enqueueCrawl(ctx.store, 3)
     await using tab = await session.open(ctx.url)
@@ -86,7 +86,7 @@ describe('the dashboard when not all is well', { skip: noChromium }, () => {
     await store.close()
   })
 
-  test('a call that failed says why and can be made again; what is not there is said to be so', async () => {
+  test('a failed call shows its error and can be retried; an unknown page shows that it does not exist', async () => {
     await using ctx = await createHttpTestContext({ tokens: false })
     await enqueueCrawl(ctx.store, 3)
     await using tab = await session.open(ctx.url)
@@ -140,7 +140,7 @@ describe('the dashboard when not all is well', { skip: noChromium }, () => {
     await page.getByText('0 / 5').waitFor()
   })
 
-  test('when the server is gone it says so, and keeps the last data', async () => {
+  test('a lost connection is shown, with the last data', async () => {
     await using ctx = await createHttpTestContext({ tokens: false })
     await enqueueCrawl(ctx.store, 3)
     await using tab = await session.open(ctx.url)

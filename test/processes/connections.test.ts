@@ -84,7 +84,7 @@ describe('connections to PostgreSQL', { skip: !ENGINES.includes(postgresEngine) 
     assert.ok(most >= 3 && most <= 4, `${most} connections`)
   })
 
-  test('a program with open() has at most four, and as many more as it asks for', async () => {
+  test('a program with open() has at most four, plus those that it requests', async () => {
     await using ctx = await ProcessTestContext.create(postgresEngine)
     const program = ctx.module(
       'program.ts',

@@ -297,7 +297,7 @@ describe("a run in one's own code: the rest of the contract", { concurrency: 3 }
     assert.deepEqual([run.status, run.counts.pages], ['interrupted', 4])
   })
 
-  test('P1 a process suspended beyond its lease is told that it lost its run', async () => {
+  test('P1 a process suspended beyond its lease gets ClaimLostError', async () => {
     await using ctx = await ProcessTestContext.create(sqliteEngine)
     const job = ctx.module(
       'job.ts',

@@ -166,7 +166,7 @@ describe('P13 shutdown, at any moment', { concurrency: 3 }, () => {
     assert.deepEqual((await (await ctx.store()).runs({ limit: 1 })).items, [])
   })
 
-  test('SIGTERM during planning does not wait for targets(): the next worker asks it again', async () => {
+  test('SIGTERM during planning does not wait for targets(): the next worker calls it again', async () => {
     await using ctx = await ProcessTestContext.create(sqliteEngine)
     const crawl = ctx.crawl(`
       async *targets() {

@@ -124,7 +124,7 @@ test('S34 doctor --security finds nothing where all is as it should be', async (
   await store.close()
 })
 
-test('S34 without a token, and with a config that cannot be read, doctor --security says so', async () => {
+test('S34 doctor --security reports a missing token and an unreadable config', async () => {
   using folder = temporaryFolder()
   const fresh = await runSecurityDoctor(folder.path, {})
   fresh.assertOnlyProblems(MACHINE_CHECK, 'tokens')

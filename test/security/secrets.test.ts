@@ -135,7 +135,7 @@ test('S17 S16 nor do the API, the log, the journal or a command that prints its 
   assert.ok(assertNoSecretsInFiles(cwd) >= 3)
 })
 
-test('S18 a secret is not taken by a flag, is not said again, and the way to give it is', async () => {
+test('S18 a secret given by a flag is refused and not printed, and the error names the accepted way', async () => {
   using folder = temporaryFolder()
   const calls = [
     ['serve', `--token=${CANARY}`],

@@ -195,7 +195,7 @@ describe('mail', { concurrency: true }, () => {
     assert.equal(sink.received.length, 1)
   })
 
-  test('to a server that says nothing is given up in time, or at once when asked to', async () => {
+  test('to a server that does not respond is given up in time, or at once when aborted', async () => {
     await using sink = await mailSink()
     sink.hangs = true
     const stop = new AbortController()

@@ -129,7 +129,7 @@ export function inspectionTests(engine: Engine): void {
     assert.ok((await looking) > 1)
   })
 
-  test('a run too large to be counted in a look is left out, and said so', async () => {
+  test('a run too large to be counted in one read is left out, and marked', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const run = await enqueueCrawl(store, 1)

@@ -184,7 +184,7 @@ export function monitoringTests(engine: Engine): void {
     assert.equal(before.checkpoint.seconds, 6 * 2.5)
   })
 
-  test('what workers hold is told of all at once, by run and group', async () => {
+  test('the claims of workers are returned at once, by run and group', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const [one, two] = [

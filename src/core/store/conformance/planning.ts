@@ -89,7 +89,7 @@ export function planningTests(engine: Engine): void {
     await assertCountersConsistent(stores[0]!, run)
   })
 
-  test('one worker at a time plans; who asks again still does', async () => {
+  test('one worker at a time plans; a repeated call keeps the role', async () => {
     await using db = await engine.fresh()
     const stores = await Promise.all(Array.from({ length: 8 }, () => db.open()))
     const store = stores[0]!

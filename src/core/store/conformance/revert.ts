@@ -231,7 +231,7 @@ export function undoingTests(engine: Engine): void {
     await assertCountersConsistent(store, run)
   })
 
-  test('a target that said how far it is since it was judged is not taken for a timeout', async () => {
+  test('a target that reported progress since its verdict does not time out', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const claimed = await beginOne(store, await registerWorker(store))

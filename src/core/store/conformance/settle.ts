@@ -44,7 +44,7 @@ export function settleTests(engine: Engine): void {
     stuck: (store, claim) => recoverWorker(store, claim.worker, 'hold'),
   }
   for (const [status, act] of Object.entries(notDone)) {
-    test(`a run with a ${status} target ends as failed and says why`, async () => {
+    test(`a run with a ${status} target ends as failed with the reason`, async () => {
       await using db = await engine.fresh()
       const store = await db.open()
       const run = await enqueueCrawl(store, 2)

@@ -169,7 +169,7 @@ test('S25 a viewer reads everything and writes nothing', async () => {
   }
 })
 
-test('a viewer is told who has to migrate the schema; opened without read-only it is rejected', async () => {
+test('a viewer gets an error naming the role that has to migrate; opened without read-only it is rejected', async () => {
   await using db = await withRoles('unstuck_viewer')
   await assert.rejects(db.open(), StoreReadOnlyError)
   await db.raw(`DELETE FROM unstuck.migration`)

@@ -282,7 +282,7 @@ test('an existing config is kept, unless --force is given', async () => {
   assert.match(readFileSync(path, 'utf8'), /defineConfig[^]*^ {4}tenders: \{$/m)
 })
 
-test('where there is nothing to adopt, it says so', async () => {
+test('without a table to adopt, it prints that there is none', async () => {
   using project = emptyProject('project')
   const cwd = project.path
   const url = `sqlite:${join(cwd, 'app.db')}`

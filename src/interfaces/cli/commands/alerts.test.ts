@@ -23,7 +23,7 @@ function assertNoSecrets({ stdout, stderr }: CliResult): void {
 }
 
 describe('alerts', { concurrency: true }, () => {
-  test('test sends through each channel and says of each what happened, never where to', async () => {
+  test('test sends through each channel and prints each result, never the address', async () => {
     using folder = temporaryFolder()
     await using hook = await httpSink()
     await using slack = await httpSink()

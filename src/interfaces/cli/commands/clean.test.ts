@@ -134,7 +134,7 @@ describe('clean', { concurrency: 2 }, () => {
     assert.equal(await statusOf(ctx, dead), 'queued', 'a person has spoken')
   })
 
-  test('piped without --auto it refuses with 2, says what to add, and changes nothing', async () => {
+  test('piped without --auto it refuses with 2, names the flag to add, and changes nothing', async () => {
     await using ctx = await createCliTestContext()
     await createCleanFixture(ctx)
     const before = await ctx.dump()
@@ -258,7 +258,7 @@ describe('clean --delete', { concurrency: 2 }, () => {
     assert.equal(await ctx.dump(), before)
   })
 
-  test('items stay, unless --with-items says otherwise, and then those of other runs stay', async () => {
+  test('items stay, unless --with-items is given, and then those of other runs stay', async () => {
     await using ctx = await createCliTestContext()
     const { store } = ctx
     const worker = await ctx.registerLiveWorker('shop')

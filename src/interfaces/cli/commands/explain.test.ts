@@ -199,7 +199,7 @@ describe('explain', { concurrency: 2 }, () => {
     }
   })
 
-  test('each setting says where it comes from: default, preset, the crawl, the config, a group of it', async () => {
+  test('each setting has its origin: default, preset, the crawl, the config, a group of it', async () => {
     await using ctx = await createCliTestContext()
     const policy = { maxCrashes: 7, groups: { TX: { onCrash: 'fail' as const } } }
     const targets = [

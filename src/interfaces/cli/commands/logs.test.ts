@@ -177,7 +177,7 @@ test('-f waits for a run that has not begun', async () => {
   assert.match(await call.said, /out at last\n/)
 })
 
-test('without a log here it says where it is', async () => {
+test('without a log on this machine it names the one that has it', async () => {
   const { run } = await startCommand('far', 'crawler-7')
   const { stdout, stderr } = await ctx.cli(['logs', 'far'], 2)
   assert.equal(stdout, '')
@@ -198,7 +198,7 @@ test('output of an earlier attempt is shown, with a note about the newest', asyn
   assert.match(stderr, /^Its newest attempt ran on crawler-7\. This is what is here, in \//)
 })
 
-test('it says so when no command was started, and when the log was removed', async () => {
+test('it reports that no command was started, or that the log was removed', async () => {
   const removed = await startCommand('removed')
   rmSync(createRunFolder(ctx.cwd, removed.run).folder, { recursive: true })
   assert.match(
