@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { withAdoptedTables } from './features/adopted/adopted-store.ts'
 import {
   ANYTHING,
   checkOptions,
@@ -12,9 +11,10 @@ import {
 import { dataFolder } from './lib/files/data-folder.ts'
 import { databaseAddress } from './lib/files/config-file.ts'
 import type { Unstuck } from './interfaces/library/open.ts'
-import { openStore } from './core/store/open.ts'
+import { openAll } from './app/open-database.ts'
 import type { Store } from './core/store/store.ts'
-import { loadSettings, type Config, type Settings } from './app/config.ts'
+import { loadSettings, type Config } from './app/config.ts'
+import type { Settings } from './contracts/settings.ts'
 import { createApp } from './interfaces/http/app.ts'
 import { normalizeBasePath } from './interfaces/http/base-path.ts'
 import type { Access } from './interfaces/http/auth.ts'
@@ -186,12 +186,7 @@ function lazyStore(
   const resolveAddress = async (): Promise<string> => databaseAddress(db, await settings())
   const open = async (): Promise<Store> => {
     const address = await resolveAddress()
-    const { adopted, policyOf } = await settings()
-    return withAdoptedTables(await openStore(address, { readOnly }), adopted, {
-      address,
-      log,
-      policyOf,
-    })
+    return openAll({ settings: await settings(), address, log }, { readOnly })
   }
   let store: Promise<Store> | undefined
   return {

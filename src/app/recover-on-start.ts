@@ -1,6 +1,5 @@
 import { hostname } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { withAdoptedTables } from '../features/adopted/adopted-store.ts'
 import { messageOf, StoreUnavailableError } from '../core/model/errors.ts'
 import {
   ANYTHING,
@@ -21,10 +20,10 @@ import { TIMER_MAX_MS } from '../core/host/clock.ts'
 import { databaseAddress, databaseExists } from '../lib/files/config-file.ts'
 import type { AssessedRun } from '../core/recovery/assess.ts'
 import { recover } from '../core/recovery/recover.ts'
-import { openStore } from '../core/store/open.ts'
 import type { Store } from '../core/store/store.ts'
 import { loadSettings, type Config } from './config.ts'
 import { contextFor } from './open-context.ts'
+import { openAll } from './open-database.ts'
 
 export type RecoverOnStartOptions = {
   /** `sqlite:PATH` or `postgres://…`; else UNSTUCK_DB, else that of `unstuck.config.ts`, else `sqlite:.unstuck/unstuck.db`. */
@@ -90,12 +89,9 @@ async function recoverOnce(
 ): Promise<void> {
   const settings = await loadSettings(process.cwd(), { preset, adopted })
   const address = databaseAddress(db, settings)
-  const tables = settings.adopted
-  if (tables.length === 0 && !databaseExists(address))
+  if (settings.tables.length === 0 && !databaseExists(address))
     return log('nothing has run yet: there is nothing to recover')
-  const { policyOf } = settings
-  const own = await openStore(address)
-  const store = await withAdoptedTables(own, tables, { address, log, policyOf })
+  const store = await openAll({ settings, address, log })
   try {
     const actor = `start of process ${process.pid} on ${hostname()}`
     const context = contextFor(stopAtDeadline(store, deadline), settings, actor)

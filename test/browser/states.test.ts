@@ -3,6 +3,7 @@ import { after, before, describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { withAdoptedTables } from '../../src/features/adopted/adopted-store.ts'
 import { loadSettings } from '../../src/app/config.ts'
+import { ADOPTED_SECTION } from '../../src/features/adopted/config.ts'
 import { noChromium } from '../../src/testing/chromium.ts'
 import { openStore } from '../../src/core/store/open.ts'
 import { enqueueCrawl } from '../../src/testing/fixtures.ts'
@@ -52,7 +53,11 @@ describe('the dashboard when not all is well', { skip: noChromium }, () => {
     using project = await createUserProject()
     const settings = await loadSettings(project.folder)
     const address = project.own
-    const store = await withAdoptedTables(await openStore(address), settings.adopted, { address })
+    const store = await withAdoptedTables(
+      await openStore(address),
+      settings.section(ADOPTED_SECTION),
+      { address },
+    )
     const open = async () => store
     await using ctx = await createHttpTestContext({
       tokens: false,

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { watchdogIntervalMs } from '../../src/interfaces/cli/sd-notify.ts'
+import { watchdogIntervalMs } from '../../src/lib/process/sd-notify.ts'
 import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
 import { Program, SHORT_LEASE, ProcessTestContext, waitFor } from './harness.ts'
 

@@ -2,7 +2,7 @@ import { shortId } from '../../core/model/id.ts'
 import { isLive, isAdoptedRow, describeRow } from '../../core/model/run.ts'
 import { humanizeDuration } from '../../core/model/time.ts'
 import type { Explanation } from '../../presenters/explanation.ts'
-import type { PolicySetting } from '../../app/policy-origin.ts'
+import type { PolicySetting } from '../../presenters/policy-origin.ts'
 import { runView } from '../../presenters/view.ts'
 import type { TextWriter } from '../../lib/terminal/text-writer.ts'
 import {

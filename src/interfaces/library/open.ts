@@ -35,7 +35,8 @@ import {
   REWIND_FIELDS,
 } from './options.ts'
 import { cleanRun, cleanRuns, classifyRuns } from '../../core/recovery/clean.ts'
-import { loadSettings, type Settings } from '../../app/config.ts'
+import { loadSettings } from '../../app/config.ts'
+import type { Settings } from '../../contracts/settings.ts'
 import { contextFor } from '../../app/open-context.ts'
 import { configFolder, databaseAddress } from '../../lib/files/config-file.ts'
 import { explainRun, explainTarget, type Explanation } from '../../presenters/explanation.ts'

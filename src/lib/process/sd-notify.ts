@@ -1,8 +1,7 @@
 import { spawn } from 'node:child_process'
 import process from 'node:process'
 import { safeText } from '../../core/events/safe-text.ts'
-import { isWorkerProcess } from '../../core/worker/processes.ts'
-import type { Stoppable } from './command-signals.ts'
+import { isWorkerProcess } from '../../core/host/identity.ts'
 
 /** What systemd is told, in its own words. A worker process tells its parent the same. */
 export const READY = 'READY=1'
@@ -94,17 +93,6 @@ export class SystemdNotifier {
       this.#unsent.clear()
       await send(notices)
     }
-  }
-}
-
-/** The same, with the manager told of a stop before it begins. */
-export function withStopNotice(notifier: SystemdNotifier, command: Stoppable): Stoppable {
-  return {
-    stop: (by) => {
-      notifier.stopping()
-      command.stop(by)
-    },
-    forceStop: () => command.forceStop(),
   }
 }
 

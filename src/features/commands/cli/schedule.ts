@@ -1,5 +1,5 @@
 import { Cron } from 'croner'
-import { messageOf, UsageError } from '../../core/model/errors.ts'
+import { messageOf, UsageError } from '../../../core/model/errors.ts'
 
 /** How long until the next time that a crontab line names; null without one. */
 export function makeSchedule(

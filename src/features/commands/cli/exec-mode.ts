@@ -1,17 +1,16 @@
-import type { RestartPolicy } from '../../features/commands/next-cycle.ts'
-import { UsageError } from '../../core/model/errors.ts'
-import { EXIT } from '../../core/model/exit-codes.ts'
-import { sourceMistake } from '../../core/model/source.ts'
-import { ExecWorker } from '../../features/commands/exec-worker.ts'
-import { startBackgroundAlerts } from './background-alerts.ts'
-import type { CommandOptions } from './command-options.ts'
-import { makeCommandContext } from './command-context.ts'
-import { onCommandSignals } from './command-signals.ts'
-import { withStopNotice, SystemdNotifier } from './sd-notify.ts'
-import type { CliContext, CommandResult } from '../../contracts/command.ts'
+import type { CliContext, CommandResult } from '../../../contracts/command.ts'
+import type { ExecMode } from '../../../contracts/feature.ts'
+import { UsageError } from '../../../core/model/errors.ts'
+import { EXIT } from '../../../core/model/exit-codes.ts'
+import { sourceMistake } from '../../../core/model/source.ts'
+import { SystemdNotifier } from '../../../lib/process/sd-notify.ts'
+import { ExecWorker } from '../exec-worker.ts'
+import type { RestartPolicy } from '../next-cycle.ts'
+import { commandOptions, makeCommandSetup, type CommandOptions } from './setup.ts'
 
-export type ExecRequest = Pick<CliContext, 'settings' | 'database' | 'output' | 'json'> & {
-  readonly command: readonly string[]
+export const EXEC_MODE: ExecMode = { options: commandOptions, run: workOnCommands }
+
+type ExecContext = CliContext & {
   readonly options: CommandOptions & {
     readonly source: readonly string[]
     readonly concurrency: number | undefined
@@ -19,7 +18,7 @@ export type ExecRequest = Pick<CliContext, 'settings' | 'database' | 'output' | 
   }
 }
 
-/** A run that died with progress is taken up again as `unstuck run --restart on-failure` would. */
+/** A run that crashed after progress is restarted as with `unstuck run --restart on-failure`. */
 const RESTARTS: RestartPolicy = {
   restart: 'on-failure',
   intervalMs: null,
@@ -29,13 +28,16 @@ const RESTARTS: RestartPolicy = {
   minUptimeMs: 30_000,
 }
 
-/** `unstuck work --source S --exec -- CMD`: takes queued runs, each in a child process. */
-export async function workOnCommands(request: ExecRequest): Promise<CommandResult> {
-  const { command, options } = request
-  checkRequest(request)
-  const settings = await request.settings()
+/** `unstuck work --source S --exec -- CMD`: claims queued runs and starts a process for each. */
+async function workOnCommands(
+  context: ExecContext,
+  command: readonly string[],
+): Promise<CommandResult> {
+  const { options } = context
+  checkRequest(options.source, command)
+  const settings = await context.settings()
   const policy = settings.policyFor(options.source[0]!)
-  const { endpoint, runner, cycle, log, worker: id } = await makeCommandContext(request, '', policy)
+  const { runner, cycle, log, supervise } = await makeCommandSetup(context, '', policy)
   const waits = `waiting for runs of ${options.source.join(', ')}`
   const manager = new SystemdNotifier({
     isHealthy: () => worker.isHeartbeating,
@@ -43,7 +45,7 @@ export async function workOnCommands(request: ExecRequest): Promise<CommandResul
     log,
   })
   const worker = new ExecWorker({
-    store: await request.database.open({ connections: 1 }),
+    store: await context.database.open({ connections: 1 }),
     runnerOptions: runner,
     cycleOptions: { ...cycle, command, maxDurationMs: options.maxDuration ?? null },
     policyFor: (source) => settings.policyFor(source),
@@ -54,34 +56,26 @@ export async function workOnCommands(request: ExecRequest): Promise<CommandResul
     onStarted: () => manager.ready(),
     log,
   })
-  const alerts = await startBackgroundAlerts(request, log, id)
-  await endpoint.start()
-  const forget = onCommandSignals(withStopNotice(manager, worker), log)
-  try {
+  return supervise(worker, manager, async (services) => {
     log(waits)
     const done = await worker.run()
-    if (!done.isStopped) await alerts.finish()
     const { succeeded, failed, isStopped } = done
+    if (!isStopped) await services.finish()
     const left = isStopped ? ', and some are left' : ''
     log(`${succeeded} succeeded, ${failed} failed${left}`)
     const exitCode =
       isStopped && options.drain ? EXIT.resumable : failed > 0 ? EXIT.needsAttention : EXIT.done
     return { data: { ...done, exitCode }, exitCode, print: () => {} }
-  } finally {
-    forget()
-    await alerts.stop()
-    await endpoint.stop()
-    await manager.close()
-  }
+  })
 }
 
-function checkRequest({ command, options }: ExecRequest): void {
+function checkRequest(sources: readonly string[], command: readonly string[]): void {
   const example = 'unstuck work --source reports --exec -- python report.py'
-  if (options.source.length === 0)
+  if (sources.length === 0)
     throw new UsageError(`--exec needs to know whose runs to take. For example: ${example}`)
   if (command.length === 0)
     throw new UsageError(`What is to be run? Write the command after two dashes: ${example}`)
-  const mistakes = options.source.flatMap((name) => {
+  const mistakes = sources.flatMap((name) => {
     const mistake = name === '*' ? null : sourceMistake(name.replace(/\*$/, ''))
     return mistake === null ? [] : [`--source ${JSON.stringify(name)} ${mistake}`]
   })

@@ -1,23 +1,18 @@
-import { type AdoptedRow, openAdoptedTable } from '../../../features/adopted/table/table.ts'
-import type { Mapping } from '../../../features/adopted/mapping.ts'
-import {
-  isMapped,
-  blockedActions,
-  statusValuesFor,
-} from '../../../features/adopted/runs/status-mapping.ts'
-import { UsageError } from '../../../core/model/errors.ts'
-import type { Millis } from '../../../core/model/time.ts'
-import { plural } from '../../../presenters/format.ts'
-import { firstOf, fromError, ok, warning, type Finding } from '../../../presenters/finding.ts'
-import { attempt } from './configuration.ts'
+import { type AdoptedRow, openAdoptedTable } from './table/table.ts'
+import type { Mapping } from './mapping.ts'
+import { isMapped, blockedActions, statusValuesFor } from './runs/status-mapping.ts'
+import { UsageError } from '../../core/model/errors.ts'
+import type { Millis } from '../../core/model/time.ts'
+import { plural } from '../../presenters/format.ts'
+import { attempt, firstOf, fromError, ok, warning, type Finding } from '../../presenters/finding.ts'
+import type { Settings } from '../../contracts/settings.ts'
+import { ADOPTED_SECTION } from './config.ts'
 
 /** Checks that each adopted table exists as mapped, can be written, and has no unmapped statuses. */
-export async function checkAdoptedTables(
-  tables: readonly Mapping[],
-  address: string,
-): Promise<Finding[]> {
+export async function checkAdoptedTables(settings: Settings, address: string): Promise<Finding[]> {
   const findings: Finding[] = []
-  for (const mapping of tables) findings.push(await checkTable(mapping, address))
+  for (const mapping of settings.section(ADOPTED_SECTION))
+    findings.push(await checkTable(mapping, address))
   return findings
 }
 

@@ -1,8 +1,7 @@
 import { constants } from 'node:fs'
-import { lstat, open, readdir, unlink } from 'node:fs/promises'
+import { lstat, open as openFile, readdir, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isId, type WorkerId } from '../../core/model/id.ts'
-import type { Store } from '../../core/store/store.ts'
 
 const HOUR_MS = 60 * 60_000
 const INTERVAL_MS = HOUR_MS
@@ -15,9 +14,12 @@ const SUFFIX = '.jsonl'
 
 type Journal = { readonly worker: WorkerId; readonly path: string; readonly writtenAt: number }
 
+/** The store, as far as it is needed here. */
+type WorkerList = { observations(): Promise<readonly { worker: { id: WorkerId } }[]> }
+
 /** Removes old journals from a folder now and every hour, for as long as this process runs. An error is ignored until the next time. */
-export function pruneJournalsHourly(folder: string, store: () => Promise<Store>): void {
-  const prune = (): void => void pruneJournals(folder, store, Date.now()).catch(() => {})
+export function pruneJournalsHourly(folder: string, open: () => Promise<WorkerList>): void {
+  const prune = (): void => void pruneJournals(folder, open, Date.now()).catch(() => {})
   setInterval(prune, INTERVAL_MS).unref()
   prune()
 }
@@ -29,7 +31,7 @@ export function pruneJournalsHourly(folder: string, store: () => Promise<Store>)
  */
 export async function pruneJournals(
   folder: string,
-  store: () => Promise<Store>,
+  open: () => Promise<WorkerList>,
   now: number,
 ): Promise<number> {
   const journals = await journalsIn(folder)
@@ -40,7 +42,7 @@ export async function pruneJournals(
   }
   const old = journals.filter(isOld).slice(0, BATCH)
   if (old.length === 0) return 0
-  const working = new Set((await (await store()).observations()).map(({ worker }) => worker.id))
+  const working = new Set((await (await open()).observations()).map(({ worker }) => worker.id))
   let removed = 0
   for (const journal of old) {
     if (working.has(journal.worker) || !(await isJournal(journal))) continue
@@ -74,7 +76,7 @@ const HEAD_BYTES = 200
 /** A journal begins with the time and the id of its worker. */
 async function isJournal({ path, worker }: Journal): Promise<boolean> {
   const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants
-  const opened = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch(() => null)
+  const opened = await openFile(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch(() => null)
   if (!opened) return false
   await using file = opened
   const { buffer, bytesRead } = await file.read(Buffer.alloc(HEAD_BYTES), 0, HEAD_BYTES, 0)

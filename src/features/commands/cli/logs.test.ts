@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { newId, shortId, type RunId } from '../../../core/model/id.ts'
 import type { ClaimedTarget } from '../../../core/model/claim.ts'
 import { createRunFolder } from '../../../lib/files/data-folder.ts'
-import { LogFile } from '../../../features/commands/log-file.ts'
+import { LogFile } from '../log-file.ts'
 import { beginOne, enqueueCrawl } from '../../../testing/fixtures.ts'
 import {
   HOSTILE_TEXT,

@@ -1,18 +1,13 @@
 import { randomInt } from 'node:crypto'
 import { isAbsolute, join, normalize } from 'node:path'
 import process from 'node:process'
-import { runChaos, type ChaosResult, type KeptData } from '../../../features/chaos/chaos.ts'
-import { KILL_TARGETS } from '../../../features/chaos/process-run.ts'
-import { makeProgress } from '../../../features/chaos/progress.ts'
-import { replayCommand, DEFAULT_TIMEOUT_MS } from '../../../features/chaos/trial.ts'
-import {
-  printProblems,
-  printReport,
-  printNextSteps,
-  type ReportContext,
-} from '../../../features/chaos/report-text.ts'
-import { SIGNALS } from '../../../features/chaos/schedule.ts'
-import type { Trial } from '../../../features/chaos/trial.ts'
+import { runChaos, type ChaosResult, type KeptData } from '../chaos.ts'
+import { KILL_TARGETS } from '../process-run.ts'
+import { makeProgress } from '../progress.ts'
+import { replayCommand, DEFAULT_TIMEOUT_MS } from '../trial.ts'
+import { printProblems, printReport, printNextSteps, type ReportContext } from '../report-text.ts'
+import { SIGNALS } from '../schedule.ts'
+import type { Trial } from '../trial.ts'
 import { UsageError } from '../../../core/model/errors.ts'
 import { EXIT } from '../../../core/model/exit-codes.ts'
 import { redact } from '../../../core/model/redact.ts'

@@ -2,10 +2,11 @@ import { CHANNEL_NAMES, type ChannelName } from '../../../core/model/alert-rule.
 import { UsageError } from '../../../core/model/errors.ts'
 import { EXIT } from '../../../core/model/exit-codes.ts'
 import { newId } from '../../../core/model/id.ts'
-import { DeliveryError, type Channel } from '../../../features/alerts/channel.ts'
-import type { AlertMessage } from '../../../features/alerts/message.ts'
-import { makeChannels } from '../../../features/alerts/service.ts'
-import { currentUser } from '../../../app/open-context.ts'
+import { DeliveryError, type Channel } from '../channel.ts'
+import type { AlertMessage } from '../message.ts'
+import { ALERTS_SECTION } from '../section.ts'
+import { makeChannels } from '../service.ts'
+import { currentUser } from '../../../core/host/identity.ts'
 import { defineCommand } from '../../../contracts/command.ts'
 import { option } from '../../../contracts/options.ts'
 
@@ -22,7 +23,8 @@ export const command = defineCommand({
   options: { channel: option.choice(CHANNEL_NAMES, 'this one only', undefined) },
 
   async run({ options, settings }) {
-    const { alerts, url } = await settings()
+    const config = await settings()
+    const alerts = config.section(ALERTS_SECTION)
     const isAsked = (name: ChannelName): boolean => (options.channel ?? name) === name
     const channels = makeChannels(alerts).filter(({ name }) => isAsked(name))
     const missing = alerts.missing.filter(isAsked)
@@ -32,7 +34,7 @@ export const command = defineCommand({
           'Add it to `channels` in unstuck.config.ts, as in channels: { slack: { url: process.env.UNSTUCK_SLACK_WEBHOOK } }.',
       )
     }
-    const message = testMessage(url)
+    const message = testMessage(config.url)
     const tested: ChannelTestResult[] = [
       ...(await Promise.all(channels.map((channel) => testChannel(channel, message)))),
       ...missing.map((channel) => ({

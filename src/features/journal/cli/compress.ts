@@ -1,8 +1,8 @@
 import { UsageError } from '../../../core/model/errors.ts'
 import { humanizeDuration } from '../../../core/model/time.ts'
 import { unstuckCommand } from '../../../core/model/shell-command.ts'
-import { compressJournal } from '../../../features/journal/compress.ts'
-import { statJournal } from '../journal-file.ts'
+import { compressJournal } from '../compress.ts'
+import { statJournal } from './stat-journal.ts'
 import { defineCommand } from '../../../contracts/command.ts'
 import { argument, option } from '../../../contracts/options.ts'
 

@@ -1,12 +1,12 @@
-import { EXIT } from '../../core/model/exit-codes.ts'
+import { EXIT } from '../../../core/model/exit-codes.ts'
 
-/** What a signal can do to whoever runs commands. */
+/** A supervisor of commands, as far as signals reach it. */
 export type Stoppable = { stop(by: string): void; forceStop(): void }
 
 /**
- * SIGTERM and SIGINT end the command and everything it started, politely; the second one at once. A process manager that
- * held a channel to us and is gone counts as the first: its next copy would wait for us for ever. Call the result to take
- * it back.
+ * The first SIGTERM or SIGINT ends the command and everything it started, the second kills them. A process manager whose
+ * channel to this process closed counts as the first: its next copy would wait for this one. Returns a function that
+ * removes the handlers.
  */
 export function onCommandSignals(command: Stoppable, log: (message: string) => void): () => void {
   let signalCount = 0

@@ -5,32 +5,40 @@ import {
   type Policy,
   type PolicyOptions,
 } from '../core/model/policy.ts'
+import type { PolicySubject } from '../core/model/policy-of.ts'
 import { formatDuration } from '../core/model/time.ts'
 
-/** One setting that counts, as a person would write it, and who said so. */
+/** The policies of the config, by source. */
+export type SourcePolicies = {
+  /** Sources that the config mentions. */
+  readonly sources: readonly string[]
+  /** Returns the policy of a new run: defaults, preset, the crawl's own options, then the config's for this source. */
+  policyFor(source: string, crawlOptions?: PolicyOptions): Policy
+  /** Returns each setting with its origin. Without a run: for one that starts now. */
+  settingsOf(source: string, run?: Omit<PolicySubject, 'source'>): PolicySetting[]
+}
+
+/** A setting in effect, as one would write it, and where it was set. */
 export type PolicySetting = {
   /** As in the config: `maxSilence`. */
   readonly name: string
-  /** The group that it counts for; null: all. */
+  /** The group that it applies to; null: all. */
   readonly group: string | null
   readonly value: string | number | boolean | null
-  /**
-   * The default, the config's preset, the crawl's own policy, what counts for the rows of an adopted table, or the
-   * config's word on the source.
-   */
+  /** `crawl`: the crawl's own policy; `adopted`: the policy of a table; `config`: the config's policy for the source. */
   readonly origin: 'default' | 'preset' | 'crawl' | 'adopted' | 'config'
 }
 
 export type PolicyLayers = {
-  /** The config's word on the source, as written. */
+  /** The config's options for the source, as written. */
   readonly configured: PolicyOptions
   /** What the preset sets. */
   readonly preset: Partial<Policy>
-  /** Who else can have said something. */
+  /** Where any other value was set. */
   readonly ownOrigin: 'crawl' | 'adopted'
 }
 
-/** Every setting of a policy with its origin: the config's word, the preset, the default, or else the crawl or the table. */
+/** Returns every setting of a policy with its origin. */
 export function traceSettings(policy: Policy, layers: PolicyLayers): PolicySetting[] {
   const { groups, ...own } = policy
   const settings = Object.entries(own).map(([field, value]): PolicySetting => {
@@ -76,7 +84,7 @@ function groupSettings(
   })
 }
 
-/** As a person would write it: `15m`, not 900000. */
+/** `15m`, not 900000. */
 function formatValue(field: string, value: unknown): PolicySetting['value'] {
   return typeof value === 'number' && field.endsWith('Ms')
     ? formatDuration(value)

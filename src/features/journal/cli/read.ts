@@ -1,7 +1,7 @@
-import { nothingSkipped, readJournal, type JournalEntry } from '../../../features/journal/reader.ts'
+import { nothingSkipped, readJournal, type JournalEntry } from '../reader.ts'
 import { safeJson } from '../../../core/events/safe-text.ts'
-import { statJournal } from '../journal-file.ts'
-import { describeSkipped, isFailure, printEntry } from '../journal-text.ts'
+import { statJournal } from './stat-journal.ts'
+import { describeSkipped, isFailure, printEntry } from '../text.ts'
 import { defineCommand, type CommandResult, type Output } from '../../../contracts/command.ts'
 import { argument, option } from '../../../contracts/options.ts'
 

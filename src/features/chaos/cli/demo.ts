@@ -2,22 +2,12 @@ import { randomInt } from 'node:crypto'
 import { availableParallelism, loadavg } from 'node:os'
 import { join, relative } from 'node:path'
 import process from 'node:process'
-import { makeSettings } from '../../../app/config.ts'
-import { TokenFile } from '../../../app/token-file.ts'
-import type { Store } from '../../../core/store/store.ts'
-import { makeHostCheck } from '../../../lib/http/host-check.ts'
-import { createApp } from '../../http/app.ts'
-import { HttpServer } from '../../http/server.ts'
-import { runDemo, type DemoResult } from '../../../features/chaos/demo/demo.ts'
-import { SECTIONS_MAX } from '../../../features/chaos/demo/directory.ts'
-import { LEDGER } from '../../../features/chaos/ledger.ts'
-import { makeLiveReporter } from '../../../features/chaos/demo/reporter.ts'
-import {
-  makePlainReporter,
-  type Headline,
-  type Reporter,
-} from '../../../features/chaos/demo/reporter.ts'
-import { printReport } from '../../../features/chaos/demo/report.ts'
+import { runDemo, type DemoResult } from '../demo/demo.ts'
+import { SECTIONS_MAX } from '../demo/directory.ts'
+import { LEDGER } from '../ledger.ts'
+import { makeLiveReporter } from '../demo/reporter.ts'
+import { makePlainReporter, type Headline, type Reporter } from '../demo/reporter.ts'
+import { printReport } from '../demo/report.ts'
 import { EXIT } from '../../../core/model/exit-codes.ts'
 import { shortId } from '../../../core/model/id.ts'
 import { redact } from '../../../core/model/redact.ts'
@@ -26,8 +16,6 @@ import { configFolder } from '../../../lib/files/config-file.ts'
 import { plural } from '../../../presenters/format.ts'
 import { defineCommand, type CliContext } from '../../../contracts/command.ts'
 import { option } from '../../../contracts/options.ts'
-
-const HOST = '127.0.0.1'
 
 const options = {
   targets: option.count('N', 'sections of the site to crawl, 5 to 11 pages each', 72, {
@@ -55,7 +43,7 @@ export const command = defineCommand({
       db: isDatabaseGiven() ? await context.database.address() : null,
       home: join(configFolder(process.cwd()), '.unstuck', 'demo'),
       reporter: (headline) => makeReporter(headline, context),
-      openDashboard,
+      openDashboard: context.openDashboard,
       interrupted: onInterrupt(),
     })
     if (!end) {
@@ -135,29 +123,6 @@ function nextCommands({ run, source, folder }: DemoResult, db: string): [string,
 function typeableAddress(db: string): string {
   if (!db.startsWith('sqlite:')) return redact(db)
   return `sqlite:${shortPath(db.slice('sqlite:'.length))}`
-}
-
-/** Serves the dashboard on a free port of this machine. */
-async function openDashboard(
-  store: Store,
-  dataFolder: string,
-): Promise<{ url: string; close(): Promise<void> }> {
-  const settings = makeSettings({}, null)
-  const app = createApp({
-    auth: {
-      tokens: new TokenFile(null, undefined, () => {}),
-      isPrivate: true,
-      isKnownHost: makeHostCheck(HOST, []),
-      trustProxy: false,
-      readOnly: false,
-      path: '/',
-    },
-    open: async () => store,
-    settings: async () => settings,
-    dataFolder: async () => dataFolder,
-  })
-  const server = new HttpServer(app, { host: HOST, port: 0 })
-  return { url: await server.start(), close: () => server.stop() }
 }
 
 /** The average number of runnable processes in the last minute. */

@@ -1,17 +1,14 @@
-import type { RestartPolicy } from '../../../features/commands/next-cycle.ts'
+import type { RestartPolicy } from '../next-cycle.ts'
 import { UsageError } from '../../../core/model/errors.ts'
 import { EXIT } from '../../../core/model/exit-codes.ts'
 import { shortId } from '../../../core/model/id.ts'
 import { checkSource } from '../../../core/model/source.ts'
 import { runCommand } from '../../../core/model/shell-command.ts'
-import { trackingGap } from '../../../features/commands/start-tagged.ts'
-import { Supervisor, type SupervisorResult } from '../../../features/commands/supervisor.ts'
-import { startBackgroundAlerts } from '../background-alerts.ts'
-import { commandOptions } from '../command-options.ts'
-import { makeCommandContext } from '../command-context.ts'
-import { onCommandSignals } from '../command-signals.ts'
-import { withStopNotice, SystemdNotifier } from '../sd-notify.ts'
-import { makeSchedule } from '../schedule.ts'
+import { trackingGap } from '../start-tagged.ts'
+import { Supervisor, type SupervisorResult } from '../supervisor.ts'
+import { commandOptions, makeCommandSetup } from './setup.ts'
+import { SystemdNotifier } from '../../../lib/process/sd-notify.ts'
+import { makeSchedule } from './schedule.ts'
 import { defineCommand, type CliContext, type CommandResult } from '../../../contracts/command.ts'
 import { argument, option } from '../../../contracts/options.ts'
 
@@ -68,16 +65,15 @@ export const command = defineCommand({
     }
     if (context.options.cron !== undefined && context.options.interval !== undefined)
       throw new UsageError('--cron and --interval both say when it starts again: give one of them.')
-    return report(context, await supervise(context))
+    return report(context, await superviseCommand(context))
   },
 })
 
-async function supervise(context: Run): Promise<SupervisorResult> {
+async function superviseCommand(context: Run): Promise<SupervisorResult> {
   const { args, settings, database } = context
   const { source, command } = args
   const policy = (await settings()).policyFor(source)
-  const setting = await makeCommandContext(context, source, policy)
-  const { endpoint, runner, cycle, log } = setting
+  const { runner, cycle, log, supervise } = await makeCommandSetup(context, source, policy)
   let status = `starting ${source}`
   const manager = new SystemdNotifier({
     isHealthy: () => supervisor.isHeartbeating,
@@ -103,24 +99,16 @@ async function supervise(context: Run): Promise<SupervisorResult> {
     log: (text) => {
       log(text)
       status = text
-      // It waits for its time or for another copy, perhaps for hours: that is what it was started for as well.
+      // A process that waits for its time or for another copy is ready too.
       if (!context.options.waitReady || context.options.cron !== undefined) manager.ready()
     },
   })
-  const alerts = await startBackgroundAlerts(context, log, setting.worker)
-  await endpoint.start()
-  const forget = onCommandSignals(withStopNotice(manager, supervisor), log)
-  try {
+  return supervise(supervisor, manager, async (services) => {
     const ended = await supervisor.run()
-    // When this process ends there may be nobody else to tell.
-    if (ended.gaveUp !== null) await alerts.finish()
+    // This may be the only process that sends alerts.
+    if (ended.gaveUp !== null) await services.finish()
     return ended
-  } finally {
-    forget()
-    await alerts.stop()
-    await endpoint.stop()
-    await manager.close()
-  }
+  })
 }
 
 function restartsOf(given: Run['options']): RestartPolicy {

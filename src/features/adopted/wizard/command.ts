@@ -1,12 +1,12 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import process from 'node:process'
-import { loadSettings, type Settings } from '../../../app/config.ts'
+import type { Settings } from '../../../contracts/settings.ts'
 import { closest } from '../../../core/model/closest.ts'
 import { messageOf, NotFoundError, UsageError } from '../../../core/model/errors.ts'
 import { EXIT } from '../../../core/model/exit-codes.ts'
 import { sourceMistake } from '../../../core/model/source.ts'
-import { qualifiedName } from '../../../features/adopted/wizard/columns.ts'
+import { qualifiedName } from './columns.ts'
 import {
   adoptedAs,
   adoptedText,
@@ -15,20 +15,18 @@ import {
   uniqueName,
   type ConfigEntry,
   type ConfigTarget,
-} from '../../../features/adopted/wizard/config-text.ts'
-import { dryRun } from '../../../features/adopted/wizard/dry-run.ts'
-import { findTables, type DatabaseScan } from '../../../features/adopted/wizard/find-tables.ts'
-import { propose, type Proposal } from '../../../features/adopted/wizard/propose.ts'
-import {
-  grantsFor,
-  printFindings,
-  type EvaluatedProposal,
-  type Findings,
-} from '../../../features/adopted/wizard/report.ts'
+} from './config-text.ts'
+import { dryRun } from './dry-run.ts'
+import { findTables, type DatabaseScan } from './find-tables.ts'
+import { propose, type Proposal } from './propose.ts'
+import { grantsFor, printFindings, type EvaluatedProposal, type Findings } from './report.ts'
 import { findConfig } from '../../../lib/files/config-file.ts'
 import type { TextWriter } from '../../../lib/terminal/text-writer.ts'
-import { confirm } from '../confirm.ts'
-import { configNameFor } from '../package-type.ts'
+import type { AdoptedOptions, Mapping } from '../mapping.ts'
+import { ADOPTED_SECTION, readAdopted } from '../config.ts'
+import { DEFAULT_POLICY } from '../../../core/model/policy.ts'
+import { PRESETS } from '../../../core/model/policy-of.ts'
+import { configNameFor } from '../../../lib/files/package-type.ts'
 import { defineCommand, type Output } from '../../../contracts/command.ts'
 import { option } from '../../../contracts/options.ts'
 
@@ -47,7 +45,7 @@ export const command = defineCommand({
     force: option.flag('write the config, and replace an existing one'),
   },
 
-  async run({ options, database, output, json }) {
+  async run({ options, database, settings: loadSettings, output, json }) {
     const { table, name, kind, status, force } = options
     const write = options.write || force
     checkRequest(table, { '--name': name, '--kind': kind, '--status': status })
@@ -57,7 +55,7 @@ export const command = defineCommand({
     const results = scan.tables.map((one) => propose(one, { kind, status, isRequested }))
     const proposals = results.filter((one) => 'options' in one)
     const chosen = proposals.filter(({ isSure }) => isSure || isRequested)
-    const settings = await loadSettings(process.cwd())
+    const settings = await loadSettings()
     const config = findConfigTarget(address, settings, force)
     const context = { address, settings, config, log: (line: string) => output.note(line) }
     const evaluated = await evaluate(chosen, name, context)
@@ -76,7 +74,8 @@ export const command = defineCommand({
     const shouldAsk = !write && !json && output.canAsk && !config.exists && hasEntries
     if (shouldAsk) await printConfig(output, report, write)
     const shouldWrite =
-      write || (shouldAsk && (await confirm(output, `Write ${config.path}?`, CONFIRM_OPTIONS)))
+      write ||
+      (shouldAsk && /^y(es)?$/i.test((await output.ask(`Write ${config.path}? [y/N]`)) ?? ''))
     const action = shouldWrite && hasEntries ? writeConfig(report, force) : 'shown'
     const needsAttention = evaluated.length === 0 || (hasEntries && action === 'kept')
     const exitCode = needsAttention ? EXIT.needsAttention : EXIT.done
@@ -87,8 +86,6 @@ export const command = defineCommand({
     return exitCode
   },
 })
-
-const CONFIRM_OPTIONS = { yes: false, alternative: 'add --write' }
 
 type Report = Findings & {
   /** For the config. */
@@ -144,23 +141,34 @@ async function evaluate(
   wantedName: string | undefined,
   { address, settings, config, log }: EvaluateContext,
 ): Promise<EvaluatedProposal[]> {
-  const taken = new Set(settings.adopted.map(({ name }) => name))
+  const tables = settings.section(ADOPTED_SECTION)
+  const taken = new Set(tables.map(({ name }) => name))
   const evaluated: EvaluatedProposal[] = []
   for (const proposal of proposals) {
-    const adopted = adoptedAs(proposal.table, address, settings.adopted, config.ownAddress)
+    const adopted = adoptedAs(proposal.table, address, tables, config.ownAddress)
     const isAdopted = adopted !== null
     const name = adopted ?? wantedName ?? uniqueName(proposal.table, taken)
     if (!isAdopted && taken.has(name))
       throw new UsageError(`The config has a table named ${name} already: choose another name.`)
     taken.add(name)
-    const options = { ...proposal.options, db: address }
-    const { adopted: tables, policyOf } = isAdopted
-      ? settings
-      : await loadSettings(process.cwd(), { adopted: { [name]: options } })
-    const mapping = { ...tables.find((table) => table.name === name)!, db: address }
-    evaluated.push({ proposal, name, isAdopted, dryRun: await dryRun(mapping, policyOf, log) })
+    const table = isAdopted
+      ? tables.find((one) => one.name === name)!
+      : parseProposal(name, { ...proposal.options, db: address }, settings)
+    const mapping = { ...table, db: address }
+    const result = await dryRun(mapping, settings.policyOf, log)
+    evaluated.push({ proposal, name, isAdopted, dryRun: result })
   }
   return evaluated
+}
+
+/** Parses a proposed table as the config would be. */
+function parseProposal(name: string, options: AdoptedOptions, { preset }: Settings): Mapping {
+  const policy = { ...DEFAULT_POLICY, ...PRESETS[preset as keyof typeof PRESETS] }
+  const mistakes: string[] = []
+  const defaults = { folder: process.cwd(), ownDb: undefined }
+  const [table] = readAdopted({ [name]: options }, policy, defaults, mistakes)
+  if (!table || mistakes.length > 0) throw new UsageError(mistakes.join('; '))
+  return table
 }
 
 type ConfigAction = 'written' | 'replaced' | 'kept' | 'shown'

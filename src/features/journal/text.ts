@@ -1,5 +1,5 @@
 import { isId, shortId } from '../../core/model/id.ts'
-import type { JournalEntry, Skipped } from '../../features/journal/reader.ts'
+import type { JournalEntry, Skipped } from './reader.ts'
 import type { TextWriter } from '../../lib/terminal/text-writer.ts'
 import type { Cell } from '../../lib/text/sentence.ts'
 import { plural } from '../../presenters/format.ts'

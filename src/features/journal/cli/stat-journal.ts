@@ -1,6 +1,6 @@
 import { constants } from 'node:fs'
 import { access, stat } from 'node:fs/promises'
-import { messageOf, NotFoundError, UsageError } from '../../core/model/errors.ts'
+import { messageOf, NotFoundError, UsageError } from '../../../core/model/errors.ts'
 
 /** Refuses, with advice, what cannot be read as a journal. Answers the file's facts. */
 export async function statJournal(path: string): Promise<{ size: number; mtimeMs: number }> {
