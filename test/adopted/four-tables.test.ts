@@ -124,7 +124,7 @@ for (const engine of ENGINES) {
     assert.deepEqual(await rowsById(ctx, 'courses'), before, 'exactly what stood there')
     const explained = await explainRun(operator, await ctx.run('courses', uuid(1)))
     assert.deepEqual(explained.decision.action, 'leave')
-    assert.match(explained.decision.because, /a person opened it again/)
+    assert.match(explained.decision.because, /an operator reopened it/)
     assert.deepEqual(
       explained.trail.map(({ action }) => action),
       ['revert', 'abandon'],

@@ -8,7 +8,7 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** The fields of an object that a user wrote, of which only these may be there. `path` says where it stands. */
+/** Checks that an object given by the user has only these fields. `path` locates it in the message. */
 export function checkFields(
   path: string,
   given: unknown,

@@ -60,7 +60,7 @@ async function fitting(
   if ('value' in applied) return applied.value
   const problems = [{ path: name, message: applied.mistake, hint: null }]
   throw new PageRejectedError(
-    `What is stored does not fit schema.${name}: ${applied.mistake}. Accept it in the schema, or begin the target anew with \`unstuck rewind TARGET --to 0\`.`,
+    `What is stored does not fit schema.${name}: ${applied.mistake}. Accept it in the schema, or start the target over with \`unstuck rewind TARGET --to 0\`.`,
     { page, problems },
   )
 }

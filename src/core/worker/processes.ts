@@ -4,7 +4,7 @@ import { EXIT } from '../model/exit-codes.ts'
 import type { Clock } from '../host/clock.ts'
 import { isWorkerProcess, PARENT_ENV } from '../host/identity.ts'
 
-/** Message by which the parent asks a worker process to stop. */
+/** Message by which the parent stops a worker process. */
 export const STOP_MESSAGE = 'unstuck:stop'
 const STARTED_MESSAGE = 'unstuck:started'
 

@@ -144,7 +144,7 @@ describe('explain', { concurrency: 2 }, () => {
     await ctx.cli(['clean', '--auto'])
     await ctx.cli(['revert', young])
     const reverted = await explained(ctx, young)
-    assert.match(reverted['Verdict']!, /^leave: a person opened it again/)
+    assert.match(reverted['Verdict']!, /^leave: an operator reopened it/)
     assert.match(
       reverted['What was done so far, newest first']!,
       /^- (?:now|\d{1,2} s ago): revert \(abandoned → queued\): abandon taken back by \S+\. - .*: abandon \(queued → abandoned\), by \S+: no worker has it/,
