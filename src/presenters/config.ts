@@ -1,17 +1,18 @@
-import type { PolicySetting, SourcePolicies } from './policy-origin.ts'
+import type { Settings } from '../app/config.ts'
+import type { PolicySetting } from '../app/policy-origin.ts'
 
-/** The settings that apply to a source; null: to every source that the config does not mention. */
+/** The settings that count for one source; null: for each that the config has no word on. */
 export type SourcePolicy = {
   readonly source: string | null
   readonly settings: readonly PolicySetting[]
 }
 
-/** No source has this name. */
+/** No source is called like this: what counts for all that the config has no word on. */
 const ANY_SOURCE = ''
 
-/** Returns the settings of a source, or of all that the config mentions; of these only what is not at its default, unless `all`. */
+/** Of this source, or of all that the config has a word on; there only what is not at its default, unless `all`. */
 export function listPolicies(
-  config: SourcePolicies,
+  config: Settings,
   { source: wanted, all = false }: { readonly source?: string | undefined; readonly all?: boolean },
 ): SourcePolicy[] {
   const sources = wanted === undefined ? [null, ...config.sources] : [wanted]

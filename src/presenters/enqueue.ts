@@ -3,15 +3,15 @@ import { newId } from '../core/model/id.ts'
 import type { Run } from '../core/model/run.ts'
 import { checkSource } from '../core/model/source.ts'
 import type { Store } from '../core/store/store.ts'
-import type { SourcePolicies } from './policy-origin.ts'
+import type { Settings } from '../app/config.ts'
 
-/** It is passed in an environment variable, whose limit on Linux is 128 KB. */
+/** It travels in an environment variable, and Linux takes 128 KB in one at most. */
 const INPUT_MAX = 100_000
 
-/** Queues a run of a command's source. `input`: any JSON, for its command. */
+/** Queues a run of a command's source. `input`: any JSON that its command then finds. */
 export async function enqueueSource(
   store: Store,
-  settings: SourcePolicies,
+  settings: Settings,
   source: string,
   input: unknown,
 ): Promise<Run> {

@@ -226,7 +226,7 @@ export const EVIDENCE: Evidence = {
   pid: 4242,
 }
 
-/** The verdict that a process would apply now if it considered this worker dead. */
+/** What somebody who takes this worker for dead would ask the store to do, as of now. */
 export async function pendingVerdicts(
   store: Store,
   worker: WorkerId,

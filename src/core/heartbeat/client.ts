@@ -19,7 +19,7 @@ export type HeartbeatHandlers = {
 
 const STATS_EVERY_MS = 10_000
 
-/** The worker's side of the heartbeat: reports the held claims to the service, and receives the lost ones. */
+/** The side of the heartbeat that works: tells the service which claims are held, and learns which were lost. */
 export class HeartbeatClient {
   readonly #handlers: HeartbeatHandlers
   readonly #transport: HeartbeatTransport

@@ -13,7 +13,7 @@ export type StandardSchema<In = unknown, Out = In> = {
   }
 }
 
-/** The result of a validation. */
+/** What a schema says about a value. */
 export type SchemaResult<Out> =
   | { readonly value: Out; readonly issues?: undefined }
   | { readonly issues: readonly SchemaIssue[] }
