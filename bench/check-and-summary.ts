@@ -93,7 +93,7 @@ async function rawPostgres(url: string): Promise<number> {
   return took
 }
 
-/** A thousand sources: queued, held, handed back with and without pages, and crawls with workers. */
+/** A thousand sources: queued, held, released with and without pages, and crawls with workers. */
 async function startRuns(store: Store): Promise<string[]> {
   const workers = await Promise.all(
     Array.from({ length: WORKERS }, () =>

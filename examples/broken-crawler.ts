@@ -1,5 +1,5 @@
 // A crawler with a bug that no test on a calm day finds: it saves its items in batches, but moves its page on at once.
-// Killed in between, it goes on behind pages whose items nobody has. `unstuck chaos` finds it:
+// Killed in between, it continues after pages whose items were never saved. `unstuck chaos` finds it:
 //
 //   node bin/unstuck.js chaos --kills 5 -- node examples/broken-crawler.ts     in your project: npx unstuck chaos …
 //

@@ -8,7 +8,7 @@ import { recoverOnStart } from '../src/index.ts' // in your project: from 'unstu
 
 void recoverOnStart()
 
-/** Who may look and act: ask your own sessions here. Nobody is let in unless this says so. */
+/** Returns the user of a request: look it up in your own sessions. Without a user the request is refused. */
 const access: Access = ({ headers }) => {
   const role = headers.get('x-role')
   return role === 'viewer' || role === 'operator' ? { name: `a ${role}`, role } : null

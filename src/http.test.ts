@@ -74,7 +74,7 @@ test('it mounts in plain Node, and at the root', async () => {
   await assertMounted((handler) => toNodeHandler(handler), '')
 })
 
-test('it answers as route handlers do, over an Unstuck that is open already and stays so', async () => {
+test('it serves route handlers over an open Unstuck and leaves it open', async () => {
   await using database = await sqliteEngine.fresh()
   await using unstuck = await open({ db: database.url })
   const { routes, close } = createHandler({ unstuck, basePath: '/api/unstuck', access })
@@ -83,7 +83,7 @@ test('it answers as route handlers do, over an Unstuck that is open already and 
   assert.equal(answer.status, 200)
   assert.equal((await routes.GET(new Request(address))).status, 401)
   await close()
-  assert.deepEqual((await unstuck.runs()).items, [])
+  assert.ok((await unstuck.store.now()) > 0)
 })
 
 test('closed by default: without an access option no handler is created', () => {

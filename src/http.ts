@@ -1,8 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { withAdoptedTables } from './features/adopted/adopted-store.ts'
 import {
   ANYTHING,
-  checkCall,
+  checkOptions,
   BOOLEAN,
   FUNCTION,
   optional,
@@ -11,11 +10,11 @@ import {
 } from './core/model/fields.ts'
 import { dataFolder } from './lib/files/data-folder.ts'
 import { databaseAddress } from './lib/files/config-file.ts'
-import type { Unstuck } from './interfaces/library/types.ts'
-import { UnstuckClient } from './interfaces/library/unstuck.ts'
-import { openStore } from './core/store/open.ts'
+import type { Unstuck } from './interfaces/library/open.ts'
+import { openAll } from './app/open-database.ts'
 import type { Store } from './core/store/store.ts'
-import { DATABASE_FIELDS, loadSettings, type DatabaseOptions, type Settings } from './app/config.ts'
+import { loadSettings, type Config } from './app/config.ts'
+import type { Settings } from './contracts/settings.ts'
 import { createApp } from './interfaces/http/app.ts'
 import { normalizeBasePath } from './interfaces/http/base-path.ts'
 import type { Access } from './interfaces/http/auth.ts'
@@ -24,29 +23,37 @@ import { TokenFile } from './app/token-file.ts'
 import { requireAccessOption } from './interfaces/http/required-access.ts'
 
 export type { Access, Visitor } from './interfaces/http/auth.ts'
+export { registerMetrics } from './interfaces/http/live/metrics.ts'
 export type { Role } from './core/model/role.ts'
 
-/** Options of `createHandler`. `access`, `tokens` or both are required. */
-export type HandlerOptions = DatabaseOptions & {
-  /** An open Unstuck, instead of `db` and `config`. The handler does not close it. @default none */
-  unstuck?: Unstuck | undefined
-  /** The path that it is mounted at, as in `/unstuck`. @default '' */
-  basePath?: string | undefined
-  /** Returns the user of a request, by the sessions of your server; null: no user. @default `tokens` alone */
-  access?: Access | undefined
-  /** The file that `unstuck tokens add` writes. @default `access` alone */
-  tokens?: string | undefined
-  /** Refuses every change. @default false */
-  readOnly?: boolean | undefined
-  /** Believes the headers of a proxy in front about address and scheme. @default false */
-  trustProxy?: boolean | undefined
-  /** Gets a line for each internal error. @default stderr */
-  log?: ((line: string) => unknown) | undefined
+export type HandlerOptions = {
+  /** `sqlite:PATH` or `postgres://…`; else UNSTUCK_DB, else that of `unstuck.config.ts`, else the default. */
+  db?: string
+  /** One that is open already, instead of `db`, with the tables that it was opened with. It stays open. */
+  unstuck?: Unstuck
+  /** Instead of the config's. */
+  preset?: Config['preset']
+  /** Tables of your own, beside those of the config. */
+  adopted?: Config['adopted']
+  /** Where it is mounted, as in `/unstuck`. */
+  basePath?: string
+  /** Who is calling, by the sessions of the server around it; null for nobody. */
+  access?: Access
+  /** The file that `unstuck tokens add` writes, for those who come with a token. */
+  tokens?: string
+  /** Only show. */
+  readOnly?: boolean
+  /** A proxy in front says who calls and whether it is https. */
+  trustProxy?: boolean
+  /** Hears what went wrong inside, a line each. */
+  log?: (line: string) => unknown
 }
 
 const OPTIONS: Fields = {
-  ...DATABASE_FIELDS,
+  db: optional(STRING),
   unstuck: optional(ANYTHING),
+  preset: optional(ANYTHING),
+  adopted: optional(ANYTHING),
   basePath: optional(STRING),
   access: optional(FUNCTION),
   tokens: optional(STRING),
@@ -55,29 +62,25 @@ const OPTIONS: Fields = {
   log: optional(FUNCTION),
 }
 
-/** Handles one request. */
-export type Route = (request: Request) => Promise<Response>
+type Route = (request: Request) => Promise<Response>
 
-/** The dashboard and the API, from `createHandler`. */
-export interface Handler extends AsyncDisposable {
-  /** Handles a request, as Hono mounts it. */
+export type Handler = {
+  /** From request to response, as Hono mounts it. */
   fetch(request: Request, env?: unknown): Promise<Response>
   /** For Next.js: `export const { GET, HEAD, POST, DELETE } = handler.routes`. */
   readonly routes: Readonly<Record<'GET' | 'HEAD' | 'POST' | 'DELETE', Route>>
-  /** Ends live streams and closes the database, unless it was given as `unstuck`. */
+  /** Streams end, and the database is let go. */
   close(): Promise<void>
 }
 
 /**
- * Makes the dashboard and the API for a server of your own. Closed by default: `access` or `tokens` is required. The first
- * request opens the database.
- * @throws {UsageError} with every problem of the options.
- * @example express().use('/unstuck', toNodeHandler(createHandler({ basePath: '/unstuck', access })))
+ * The dashboard and the API inside a server of one's own. Closed by default: somebody has to say who may call. The
+ * database is opened by the first call.
  */
 export function createHandler(options: HandlerOptions): Handler {
   const { access, tokens, readOnly = false, trustProxy = false, log = logToStderr } = options
   requireAccessOption('createHandler', options)
-  checkCall('createHandler()', options, OPTIONS)
+  checkOptions('createHandler()', options, OPTIONS)
   const logLine = (line: string): void => void log(line)
   const basePath = normalizeBasePath(options.basePath ?? '')
   const settings = lazySettings(options)
@@ -101,42 +104,23 @@ export function createHandler(options: HandlerOptions): Handler {
   const fetch = (request: Request, env?: unknown): Promise<Response> =>
     app.fetch(request, peerOf(env))
   const route: Route = (request) => app.fetch(request, { hasWholePath: true })
-  const close = async (): Promise<void> => {
-    app.close()
-    await store.close()
-  }
   return {
     fetch,
     routes: { GET: route, HEAD: route, POST: route, DELETE: route },
-    close,
-    [Symbol.asyncDispose]: close,
+    async close() {
+      app.close()
+      await store.close()
+    },
   }
 }
 
-/** A request of Express, Fastify or `node:http`. */
-export type NodeRequest =
-  | IncomingMessage
-  | {
-      /** The request of `node:http`. */
-      readonly raw: IncomingMessage
-      /** The body, if it was read already. */
-      readonly body?: unknown
-    }
+/** What Express and Node's own server hand over, and what Fastify does. */
+type NodeRequest = IncomingMessage | { readonly raw: IncomingMessage; readonly body?: unknown }
+type NodeResponse = ServerResponse | { readonly raw: ServerResponse; hijack(): unknown }
 
-/** A response of Express, Fastify or `node:http`. */
-export type NodeResponse =
-  | ServerResponse
-  | {
-      /** The response of `node:http`. */
-      readonly raw: ServerResponse
-      /** Tells Fastify that the response is sent by another. */
-      hijack(): unknown
-    }
+type NodeHandler = (request: NodeRequest, response: NodeResponse) => Promise<void>
 
-/** Handles one request of Express, Fastify or `node:http`. */
-export type NodeHandler = (request: NodeRequest, response: NodeResponse) => Promise<void>
-
-/** Makes a handler for Express (`app.use('/unstuck', toNodeHandler(handler))`) and `node:http`. */
+/** The handler for Express (`app.use('/unstuck', toNodeHandler(handler))`) and `node:http`. */
 export function toNodeHandler(handler: Pick<Handler, 'fetch'>): NodeHandler {
   return async (request, response) => {
     if ('hijack' in response) response.hijack()
@@ -145,23 +129,21 @@ export function toNodeHandler(handler: Pick<Handler, 'fetch'>): NodeHandler {
     const { originalUrl } = incoming as { originalUrl?: string }
     const { body } = request as { body?: unknown }
     await handleNodeRequest((web, peer) => handler.fetch(web, peer), incoming, outgoing, {
-      // Express removes the path that the handler is mounted at.
+      // Express takes off the path at which it has mounted us.
       ...(originalUrl !== undefined && { url: originalUrl }),
-      // Middleware has read the body.
+      // Somebody before us has read the body.
       ...(incoming.readableDidRead && { body: body ?? {} }),
     })
   }
 }
 
-/** What the plugin uses of Fastify 4 and 5. */
-export type FastifyLike = {
-  /** Adds a route for all methods. */
+/** What a plugin needs of Fastify, whatever its version. */
+type FastifyLike = {
   all(path: string, handler: NodeHandler): unknown
-  /** Adds a hook that runs when the app closes. */
   addHook(name: 'onClose', hook: () => Promise<void>): unknown
 }
 
-/** Makes a plugin for Fastify: `app.register(toFastifyPlugin(handler), { prefix: '/unstuck' })`. It closes with the app. */
+/** The handler for Fastify: `app.register(toFastifyPlugin(handler), { prefix: '/unstuck' })`. It closes with the app. */
 export function toFastifyPlugin(
   handler: Pick<Handler, 'fetch' | 'close'>,
 ): (app: FastifyLike) => Promise<void> {
@@ -172,15 +154,11 @@ export function toFastifyPlugin(
   }
 }
 
-/** Loads the settings once, and again only after an error. */
-function lazySettings({ config, unstuck }: HandlerOptions): () => Promise<Settings> {
-  if (unstuck) {
-    const { settings } = UnstuckClient.internalsOf(unstuck)
-    return async () => settings
-  }
+/** `unstuck.config.ts` of the folder that the server was started in; read again only after a mistake in it. */
+function lazySettings({ preset, adopted }: HandlerOptions): () => Promise<Settings> {
   let loaded: Promise<Settings> | undefined
   return () => {
-    loaded ??= loadSettings(process.cwd(), config).catch((error: unknown) => {
+    loaded ??= loadSettings(process.cwd(), { preset, adopted }).catch((error: unknown) => {
       loaded = undefined
       throw error
     })
@@ -200,7 +178,7 @@ function lazyStore(
   log: (line: string) => void,
 ): LazyStore {
   if (unstuck) {
-    const { store } = UnstuckClient.internalsOf(unstuck)
+    const { store } = unstuck
     const address = store.engine === 'sqlite' ? `sqlite:${store.location}` : store.location
     const folder = dataFolder(address, process.cwd())
     return { open: async () => store, close: async () => {}, folder: async () => folder }
@@ -208,12 +186,7 @@ function lazyStore(
   const resolveAddress = async (): Promise<string> => databaseAddress(db, await settings())
   const open = async (): Promise<Store> => {
     const address = await resolveAddress()
-    const { adopted, policyOf } = await settings()
-    return withAdoptedTables(await openStore(address, { readOnly }), adopted, {
-      address,
-      log,
-      policyOf,
-    })
+    return openAll({ settings: await settings(), address, log }, { readOnly })
   }
   let store: Promise<Store> | undefined
   return {
@@ -223,7 +196,7 @@ function lazyStore(
   }
 }
 
-/** Returns the peer of a request: from the environment of Hono on Node, or from the adapter here. */
+/** Hono on Node tells of the connection in its environment; our own adapter says it itself. */
 function peerOf(env: unknown): Peer {
   const {
     address,

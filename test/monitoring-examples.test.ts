@@ -62,7 +62,7 @@ test('the Grafana dashboard can be imported, and queries only existing metrics',
   for (const { name } of METRICS) assert.ok(shown.includes(name), `${name} is on no panel`)
 })
 
-test('the Prometheus rules query only existing metrics, and each says what to do', () => {
+test('the Prometheus rules query only existing metrics, and each describes what to do', () => {
   const { groups } = parseYaml(read('alert-rules.yml')) as {
     groups: { rules: { alert: string; expr: string; annotations: Record<string, string> }[] }[]
   }

@@ -271,9 +271,9 @@ async function pack(): Promise<string> {
 }
 
 async function install(): Promise<void> {
-  const patience = ['--prefer-offline', '--fetch-retries=0', '--fetch-timeout=10000']
+  const npmOptions = ['--prefer-offline', '--fetch-retries=0', '--fetch-timeout=10000']
   const quiet = ['--no-audit', '--no-fund', '--no-progress']
-  const { code, stderr } = await run('npm', ['install', ...patience, ...quiet, tarball])
+  const { code, stderr } = await run('npm', ['install', ...npmOptions, ...quiet, tarball])
   if (code === 0) return
   console.log(`npm cannot install here, so the dependencies are linked instead: ${stderr}`)
   const modules = join(app, 'node_modules')

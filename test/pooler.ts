@@ -71,7 +71,7 @@ class ServerPool {
     else this.#free.push(socket)
   }
 
-  /** Its client left in the middle of a transaction: nobody may have what it left behind. */
+  /** The client left in the middle of a transaction: the connection must not be reused. */
   discard(socket: Socket): void {
     this.#all.delete(socket)
     socket.destroy()

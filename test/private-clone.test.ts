@@ -13,7 +13,7 @@ const PROBE = `
   import assert from 'node:assert/strict'
   import { test } from 'node:test'
   import { postgresEngine } from './src/testing/postgres-engine.ts'
-  test('the server answers', async () => {
+  test('the server responds', async () => {
     await using database = await postgresEngine.fresh()
     assert.deepEqual(await database.raw('SELECT 1 AS one'), [{ one: 1 }])
   })

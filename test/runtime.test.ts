@@ -34,7 +34,7 @@ for (const file of ['bin/unstuck.js', 'bin/check-runtime.js']) {
     },
   )
 
-  test(`${file} on this Node says nothing of it`, () => {
+  test(`${file} prints no warning on this Node`, () => {
     const { status, stderr } = spawnSync(process.execPath, [root(file), '--version'], {
       encoding: 'utf8',
     })

@@ -1,5 +1,5 @@
-// An app with a runs table that somebody once made by hand, on a morning after: one run is at work, and three say so
-// that nobody has worked on since yesterday. Beside it are the checkpoint files that its scraper leaves.
+// An app with a hand-made runs table on the morning after: one run is active, and three rows say `running` although
+// their processes died yesterday. Beside it are the checkpoint files of its scraper.
 //
 //   node create-runs.ts        makes app.db and checkpoints/ in the current folder
 //

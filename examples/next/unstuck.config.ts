@@ -2,7 +2,7 @@ import { defineConfig } from 'unstuck'
 
 /** The app's own table, as it is: nothing is added to it, and only the columns that are named here are written. */
 export default defineConfig({
-  preset: 'development', // a run that nobody is known to work on has failed after 5 minutes
+  preset: 'development', // a running row without a known owner is failed after 5 minutes
   adopted: {
     qualifications: {
       db: process.env['APP_DB'] ?? 'sqlite:app.db',

@@ -1,3 +1,4 @@
+import type { ResolvedAddress } from '../contracts/database.ts'
 import { addressMistake, withConnections } from '../core/model/address.ts'
 import { UsageError } from '../core/model/errors.ts'
 import { absoluteAddress, defaultAddress } from '../lib/files/config-file.ts'
@@ -7,19 +8,12 @@ type AddressSources = {
   readonly flag: string | undefined
   /** UNSTUCK_DB */
   readonly env: string | undefined
-  /** The config's word; asked only when nothing else was said. */
+  /** The config's address; called only if there is no other. */
   readonly configured: () => Promise<string | undefined>
   /** PostgreSQL: the config's `connections`. */
   readonly connections?: () => Promise<number | undefined>
-  /** Where relative paths count from: the config's folder, so that cron and a shell elsewhere share one guard. */
+  /** The base of relative paths: the config's folder, so that cron and a shell in another folder share one database. */
   readonly folder: string
-}
-
-export type ResolvedAddress = {
-  /** The path in it, if it has one, is absolute. */
-  readonly address: string
-  /** Who said so. */
-  readonly from: '--db' | 'UNSTUCK_DB' | 'config' | 'default'
 }
 
 /** `--db`, else UNSTUCK_DB, else the config, else the default. */

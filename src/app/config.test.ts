@@ -10,7 +10,9 @@ import type { Run } from '../core/model/run.ts'
 import { temporaryFolder } from '../testing/sqlite-engine.ts'
 import { findDatabaseAddress } from './address.ts'
 import { configFolder } from '../lib/files/config-file.ts'
-import { defineConfig, loadSettings, makeSettings, type Settings } from './config.ts'
+import { defineConfig, loadSettings, makeSettings } from './config.ts'
+import type { Settings } from '../contracts/settings.ts'
+import { ADOPTED_SECTION } from '../features/adopted/config.ts'
 
 const nothing = async (): Promise<undefined> => undefined
 
@@ -69,15 +71,15 @@ test('a wrong address is explained without being repeated', async () => {
   assert.match(addressMistake('sqlite://x.db') ?? '', /two slashes/)
 })
 
-test('all errors are reported at once, with suggestions', () => {
+test('all errors are reported at once, with suggestions', async () => {
   const config = {
     polices: {},
     db: 'mysql://me:hunter2@h/x',
     preset: 'prod',
     policies: { slow: { leese: '1m', heartbeat: 'often' }, fast: 3 },
   }
-  assert.throws(
-    () => makeSettings(config, '/x/unstuck.config.ts'),
+  await assert.rejects(
+    async () => makeSettings(config, '/x/unstuck.config.ts'),
     ({ message, code }: Error & { code: string }) => {
       assert.equal(code, 'E_USAGE')
       assert.match(message, /"polices"; did you mean policies\?/)
@@ -92,8 +94,8 @@ test('all errors are reported at once, with suggestions', () => {
   )
 })
 
-test('a policy is made of defaults, preset, the crawl, and the config, in this order', () => {
-  const settings = makeSettings(
+test('a policy is made of defaults, preset, the crawl, and the config, in this order', async () => {
+  const settings = await makeSettings(
     defineConfig({ preset: 'staging', policies: { slow: { lease: '1m', retries: 9 } } }),
     null,
   )
@@ -103,11 +105,11 @@ test('a policy is made of defaults, preset, the crawl, and the config, in this o
   assert.equal(policy.maxCrashes, 7)
   assert.equal(policy.retries, 9)
   assert.equal(policy.leaseMs, 60_000)
-  assert.deepEqual(makeSettings({}, null).policyFor('constructor'), DEFAULT_POLICY)
+  assert.deepEqual((await makeSettings({}, null)).policyFor('constructor'), DEFAULT_POLICY)
 })
 
-test('a run is assessed with the current preset, and keeps the settings of its crawl', () => {
-  const production = makeSettings({ preset: 'production' }, null)
+test('a run is assessed with the current preset, and keeps the settings of its crawl', async () => {
+  const production = await makeSettings({ preset: 'production' }, null)
   const stale = (kept: Partial<Policy>): unknown[] => {
     const run = { source: 'shop', policy: { ...DEFAULT_POLICY, ...kept } } as Run
     const { staleAfterMs, onStale } = production.policyOf(run)
@@ -130,8 +132,8 @@ test('a run is assessed with the current preset, and keeps the settings of its c
   )
 })
 
-test('cleaning after less than twelve hours gets a warning', () => {
-  const { warnings } = makeSettings({ policies: { quick: { abandonAfter: '1h' } } }, null)
+test('cleaning after less than twelve hours gets a warning', async () => {
+  const { warnings } = await makeSettings({ policies: { quick: { abandonAfter: '1h' } } }, null)
   assert.match(warnings.join(), /policies\["quick"\]\.abandonAfter is below 12 h/)
 })
 
@@ -159,8 +161,8 @@ test('a config that Node does not read as a module is refused with what to call 
   await assert.rejects(loadSettings(folder.path), { code: 'E_USAGE', message })
 })
 
-test('a run started with settings that contradict the config is assessed with its own', () => {
-  const settings = makeSettings({ policies: { p: { lease: '15s' } } }, 'unstuck.config.ts')
+test('a run started with settings that contradict the config is assessed with its own', async () => {
+  const settings = await makeSettings({ policies: { p: { lease: '15s' } } }, 'unstuck.config.ts')
   const own = makePolicy({ heartbeat: '10s', lease: '30s' }).policy
   const run = (policy: Policy) => settings.policyOf({ source: 'p', policy })
 
@@ -180,30 +182,30 @@ const COURSES = {
 
 /** A run that is a row of the adopted table `courses`. */
 function makeAdoptedRun(settings: Settings, source = 'courses'): Run {
-  const [table] = settings.adopted as [Mapping]
+  const [table] = settings.section(ADOPTED_SECTION) as [Mapping]
   return { source, policy: table.policy, adopted: adoptedRun(table, '7') } as Run
 }
 
-test('a config setting that needs an unmapped status does not apply to the rows of that table', () => {
+test('a config setting that needs an unmapped status does not apply to the rows of that table', async () => {
   const policies = { maths: { onCrash: 'resume', onStalled: 'resume', lease: '1m' } } as const
-  const assessed = (courses: object) => {
-    const settings = makeSettings({ adopted: { courses }, policies }, null)
+  const assessed = async (courses: object) => {
+    const settings = await makeSettings({ adopted: { courses }, policies }, null)
     const { onCrash, onStalled, leaseMs } = settings.policyOf(makeAdoptedRun(settings, 'maths'))
     return [onCrash, onStalled, leaseMs]
   }
-  assert.deepEqual(assessed(COURSES), ['fail', 'alert', 60_000])
+  assert.deepEqual(await assessed(COURSES), ['fail', 'alert', 60_000])
   const statuses = { ...COURSES.statuses, queued: 'waiting' }
-  assert.deepEqual(assessed({ ...COURSES, statuses }), ['resume', 'resume', 60_000])
+  assert.deepEqual(await assessed({ ...COURSES, statuses }), ['resume', 'resume', 60_000])
 })
 
-test('errors in adopted tables are reported together with all others', () => {
+test('errors in adopted tables are reported together with all others', async () => {
   const adopted = {
     courses: { ...COURSES, columns: { id: 'id"', status: 'status' } },
     same: COURSES,
     again: COURSES,
   }
-  assert.throws(
-    () => makeSettings({ preset: 'prod', adopted }, 'unstuck.config.ts'),
+  await assert.rejects(
+    async () => makeSettings({ preset: 'prod', adopted }, 'unstuck.config.ts'),
     ({ message }: Error) => {
       assert.match(message, /preset must be one of/)
       assert.match(message, /adopted\.courses\.columns\.id must be a name of letters/)
@@ -211,26 +213,29 @@ test('errors in adopted tables are reported together with all others', () => {
       return true
     },
   )
-  assert.throws(() => makeSettings({ adopted: [COURSES] }, null), /adopted must be an object/)
-  assert.deepEqual(makeSettings({}, null).adopted, [])
+  await assert.rejects(
+    async () => makeSettings({ adopted: [COURSES] }, null),
+    /adopted must be an object/,
+  )
+  assert.deepEqual((await makeSettings({}, null)).section(ADOPTED_SECTION), [])
 })
 
-test("a row's policy is the preset, its table's policy and the config of its source, in this order", () => {
+test("a row's policy is the preset, its table's policy and the config of its source, in this order", async () => {
   const minutes = (n: number): number => n * 60_000
   const staleAfter = (settings: Settings, source?: string): unknown[] => {
     const { staleAfterMs, onStale } = settings.policyOf(makeAdoptedRun(settings, source))
     return [staleAfterMs, onStale]
   }
   const config = { preset: 'production', adopted: { courses: COURSES } } as const
-  assert.deepEqual(staleAfter(makeSettings(config, null)), [minutes(30), 'fail'])
+  assert.deepEqual(staleAfter(await makeSettings(config, null)), [minutes(30), 'fail'])
   // As long as another preset would have it, and yet the user's own word.
   const own = { courses: { ...COURSES, policy: { staleAfter: '5m', heartbeat: '30s' } } } as const
-  assert.deepEqual(staleAfter(makeSettings({ ...config, adopted: own }, null)), [
+  assert.deepEqual(staleAfter(await makeSettings({ ...config, adopted: own }, null)), [
     minutes(5),
     'fail',
   ])
   const policies = { maths: { staleAfter: '2h', runRetries: 3 }, arts: { lease: '15s' } } as const
-  const all = makeSettings({ ...config, adopted: own, policies }, null)
+  const all = await makeSettings({ ...config, adopted: own, policies }, null)
   assert.deepEqual(staleAfter(all, 'maths'), [minutes(120), 'fail'])
   assert.equal(
     all.policyOf(makeAdoptedRun(all, 'maths')).runRetries,
@@ -244,10 +249,10 @@ test("a row's policy is the preset, its table's policy and the config of its sou
   )
 })
 
-test('settings of an adopted table are shown with their origin', () => {
+test('settings of an adopted table are shown with their origin', async () => {
   const adopted = { courses: { ...COURSES, policy: { maxSilence: '1h' } } } as const
   const policies = { courses: { startupGrace: '1m' } } as const
-  const settings = makeSettings({ preset: 'staging', adopted, policies }, null)
+  const settings = await makeSettings({ preset: 'staging', adopted, policies }, null)
   assert.deepEqual(settings.sources, ['courses'])
   for (const run of [makeAdoptedRun(settings), undefined]) {
     const shown = settings.settingsOf('courses', run).filter(({ origin }) => origin !== 'default')
@@ -266,14 +271,16 @@ test('settings of an adopted table are shown with their origin', () => {
   }
 })
 
-test('the files and the database of a table are where the config is', () => {
+test('the files and the database of a table are where the config is', async () => {
   const elsewhere = {
     ...COURSES,
     db: 'sqlite:data/app.db',
     checkpoint: (row: UserRow) => (row['id'] === 7 ? 'checkpoints/7.json' : null),
     outputDir: ({ to = 'out' }: UserRow) => String(to),
   }
-  const [table] = makeSettings({ adopted: { elsewhere } }, '/app/unstuck.config.ts').adopted
+  const [table] = (
+    await makeSettings({ adopted: { elsewhere } }, '/app/unstuck.config.ts')
+  ).section(ADOPTED_SECTION)
   assert.equal(table!.db, 'sqlite:/app/data/app.db')
   assert.equal(table!.checkpoint!({ id: 7 }), '/app/checkpoints/7.json')
   assert.equal(table!.checkpoint!({ id: 8 }), null)
@@ -281,13 +288,15 @@ test('the files and the database of a table are where the config is', () => {
   for (const to of ['/out', '../out', 'a/../../out'])
     assert.throws(() => table!.outputDir!({ to }), /is outside \/app\. .* filesIn/)
   const files = { ...elsewhere, filesIn: '/out' }
-  const [named] = makeSettings({ adopted: { files } }, '/app/unstuck.config.ts').adopted
+  const [named] = (await makeSettings({ adopted: { files } }, '/app/unstuck.config.ts')).section(
+    ADOPTED_SECTION,
+  )
   assert.equal(named!.outputDir!({ to: '/out/of/7' }), '/out/of/7')
   assert.equal(named!.checkpoint!({ id: 7 }), '/out/checkpoints/7.json')
 })
 
-test('cleaning the rows of a table after less than twelve hours gets a warning', () => {
+test('cleaning the rows of a table after less than twelve hours gets a warning', async () => {
   const policy = { abandonAfter: '1h' } as const
-  const { warnings } = makeSettings({ adopted: { 'my runs': { ...COURSES, policy } } }, null)
+  const { warnings } = await makeSettings({ adopted: { 'my runs': { ...COURSES, policy } } }, null)
   assert.match(warnings.join(), /^adopted\["my runs"\]\.policy\.abandonAfter is below 12 h/)
 })

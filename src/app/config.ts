@@ -1,14 +1,10 @@
-import { dirname, resolve } from 'node:path'
+import { dirname } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import * as v from 'valibot'
-import { TABLE_RUN_KEY } from '../features/adopted/ids.ts'
-import type { AdoptedOptions, Mapping } from '../features/adopted/mapping.ts'
-import { configPathOf } from '../features/adopted/parse-mapping.ts'
-import { adoptedRun } from '../features/adopted/runs/status-mapping.ts'
+import type { ConfigContext, ConfigSection, Secret, Settings } from '../contracts/settings.ts'
 import { addressMistake, CONNECTIONS_MISTAKE, isConnections } from '../core/model/address.ts'
 import { messageOf, UsageError } from '../core/model/errors.ts'
-import { isObject, NON_EMPTY_STRING, optional, STRING, type Fields } from '../core/model/fields.ts'
-import { registerSecrets, passwordsIn } from '../core/model/redact.ts'
+import { isObject } from '../core/model/fields.ts'
 import {
   DEFAULT_POLICY,
   makePolicy,
@@ -19,25 +15,17 @@ import {
   makePolicyOf,
   policyOverride,
   PRESETS,
-  type PolicyOf,
   type PolicyOverrides,
-  type PolicySubject,
   type Preset,
 } from '../core/model/policy-of.ts'
-import { readAdopted } from '../features/adopted/config.ts'
+import { passwordsIn, registerSecrets } from '../core/model/redact.ts'
+import { FEATURES, type FeatureConfig } from '../features/index.ts'
 import { findConfig } from '../lib/files/config-file.ts'
-import {
-  alertSecrets,
-  readAlerts,
-  type AlertOptions,
-  type AlertSettings,
-  type ChannelOptions,
-} from '../features/alerts/config.ts'
-import { object, validate, type Schema } from '../lib/validate/validate.ts'
-import { traceSettings, type PolicySetting } from './policy-origin.ts'
+import { object, validate } from '../lib/validate/validate.ts'
+import { traceSettings } from '../presenters/policy-origin.ts'
 
 /** `unstuck.config.ts`, as users write it. */
-export type Config = {
+export type Config = FeatureConfig & {
   /** `sqlite:PATH` (from this file's folder) or `postgres://…`. */
   db?: string | undefined
   /** PostgreSQL connections for the work of each process, 2 by default. Its heartbeat has two more. */
@@ -46,82 +34,39 @@ export type Config = {
   preset?: Preset | undefined
   /** By source. */
   policies?: Readonly<Record<string, PolicyOptions>> | undefined
-  /** Where people reach the dashboard: alerts link to it. */
+  /** The address of the dashboard, for links in alerts. */
   url?: string | undefined
-  /** When people are told, and how. */
-  alerts?: readonly AlertOptions[] | undefined
-  /** How people are told. */
-  channels?: ChannelOptions | undefined
-  /** Tables of the user's own, by a name for each. */
-  adopted?: Readonly<Record<string, AdoptedOptions>> | undefined
 }
 
-/** Slow honest runs are older than people think. */
+/** Below this, a slow run may be taken for a dead one. */
 export const RISKY_ABANDON_MS = 12 * 3_600_000
 
-/** Types for `unstuck.config.ts`; what is written is what is used. */
+/** Checks the types of `unstuck.config.ts`. Returns its argument. */
 export function defineConfig(config: Config): Config {
   return config
 }
 
-/** A config that was found correct, or the defaults where there is none. */
-export type Settings = {
-  /** Null: no config was found. */
-  readonly path: string | null
-  readonly db: string | undefined
-  readonly connections: number | undefined
-  /** Correct, but probably not meant. */
-  readonly warnings: readonly string[]
-  /** Defaults, then the preset, then what the crawl itself asks for, then the config's word on this source. */
-  policyFor(source: string, crawlOptions?: PolicyOptions): Policy
-  /** What the config says about policies, as plain JSON. */
-  readonly overrides: PolicyOverrides
-  /** The policy that applies to a run now: the one stored with it and the overrides, which may be newer. */
-  readonly policyOf: PolicyOf
-  /** The same setting by setting, each with where it comes from. Without a run: for one that starts now. */
-  settingsOf(source: string, run?: Omit<PolicySubject, 'source'>): PolicySetting[]
-  /** Sources that the config has a word on. */
-  readonly sources: readonly string[]
-  readonly preset: string | null
-  readonly url: string | null
-  readonly alerts: AlertSettings
-  /** Tables of the user's own. */
-  readonly adopted: readonly Mapping[]
-}
-
-/** Which database and which config code uses. */
-export type DatabaseOptions = {
-  /** `sqlite:PATH` or `postgres://…`. @default `UNSTUCK_DB`, else that of the config, else `'sqlite:.unstuck/unstuck.db'` */
-  db?: string | undefined
-  /** A config, the path of its file, or `false` for none. @default the nearest `unstuck.config.*`, from the current folder upwards */
-  config?: Config | string | false | undefined
-}
-
-/** The options of `DatabaseOptions`, for the checks of each call. */
-export const DATABASE_FIELDS: Fields = {
-  db: optional(STRING),
-  config: optional({
-    rule: 'a config, the path of its file, or false',
-    isValid: (value) => value === false || NON_EMPTY_STRING.isValid(value) || isObject(value),
-  }),
-}
-
-/** Returns the settings of a config: the given one, or the nearest to the folder. `proposed`: tables to adopt besides. */
+/** Loads the config that applies to a folder. `overrides`: values from the caller's code, over those of the config. */
 export async function loadSettings(
   cwd: string,
-  config?: DatabaseOptions['config'],
-  proposed?: Config['adopted'],
+  overrides: Pick<Config, 'preset' | 'adopted'> = {},
 ): Promise<Settings> {
-  const path =
-    config === undefined
-      ? findConfig(cwd)
-      : typeof config === 'string'
-        ? resolve(cwd, config)
-        : null
-  const loaded = path === null ? config || {} : await importConfig(path)
-  if (!proposed || !isObject(loaded)) return makeSettings(loaded, path)
-  const adopted = isObject(loaded['adopted']) ? loaded['adopted'] : {}
-  return makeSettings({ ...loaded, adopted: { ...adopted, ...proposed } }, path)
+  const path = findConfig(cwd)
+  const config = path === null ? {} : await importConfig(path)
+  return makeSettings(isObject(config) ? mergeOverrides(config, overrides) : config, path)
+}
+
+/** Entries of an object are merged into the config's; any other value replaces it. */
+function mergeOverrides(
+  config: Record<string, unknown>,
+  overrides: Readonly<Record<string, unknown>>,
+): Record<string, unknown> {
+  const merged = { ...config }
+  for (const [key, value] of Object.entries(overrides)) {
+    if (value === undefined) continue
+    merged[key] = isObject(value) && isObject(merged[key]) ? { ...merged[key], ...value } : value
+  }
+  return merged
 }
 
 const TYPE_STRIPPING_HINT =
@@ -149,81 +94,90 @@ async function importConfig(path: string): Promise<unknown> {
   return module.default
 }
 
-/** Checks everything and names all mistakes at once. */
-export function makeSettings(config: unknown, path: string | null): Settings {
+export async function makeSettings(config: unknown, path: string | null): Promise<Settings> {
+  return readSettings(config, path, await loadSections())
+}
+
+/** Validates everything and reports all mistakes at once. */
+export function readSettings(
+  config: unknown,
+  path: string | null,
+  sections: readonly ConfigSection<any>[],
+): Settings {
   const mistakes: string[] = []
   const warnings: string[] = []
-  const { db, connections, preset, policies, url, alerts, adopted } = readShape(
-    config,
-    mistakes,
-    warnings,
-  )
+  const values = isObject(config) ? config : {}
+  const { db, connections, preset, policies, url } = readCommon(config, sections, mistakes)
   const base: Policy = { ...DEFAULT_POLICY, ...(preset && PRESETS[preset]) }
-  for (const [source, options] of Object.entries(policies ?? {})) {
+  const warnIfRisky: ConfigContext['warnIfRisky'] = ({ abandonAfterMs }, setting) => {
+    if (abandonAfterMs < RISKY_ABANDON_MS)
+      warnings.push(`${setting}.abandonAfter is below 12 h: a slow honest run may look dead.`)
+  }
+  for (const [source, options] of Object.entries(policies)) {
+    const setting = `policies[${JSON.stringify(source)}]`
     const made = makePolicy(options, base)
-    mistakes.push(...made.mistakes.map((mistake) => qualifyMistake(mistake, source)))
-    if (isRisky(made.policy)) warnings.push(riskyWarning(`policies[${JSON.stringify(source)}]`))
+    mistakes.push(...made.mistakes.map((mistake) => mistake.replace(/^policy/, () => setting)))
+    warnIfRisky(made.policy, setting)
   }
   const folder = path === null ? process.cwd() : dirname(path)
-  const tables = readAdopted(adopted, base, { folder, ownDb: db }, mistakes)
-  for (const { name } of tables.filter(({ policy }) => isRisky(policy))) {
-    warnings.push(riskyWarning(`${configPathOf(name)}.policy`))
-  }
+  const context: ConfigContext = { mistakes, warnings, policy: base, folder, db, warnIfRisky }
+  const read = new Map<ConfigSection<any>, unknown>(
+    sections.map((section) => [section, section.read(values, context)]),
+  )
   if (mistakes.length > 0) {
     const list = mistakes.map((mistake) => `\n- ${mistake}`).join('')
-    throw new UsageError(`${path ?? 'The given config'} is invalid:${list}`)
+    throw new UsageError(`${path ?? 'What was given'} needs mending:${list}`)
   }
-  registerSecrets([...passwordsIn(db ?? ''), ...alertSecrets(alerts)])
-  const overrides: PolicyOverrides = { preset: preset ?? null, policies: policies ?? {} }
+  const tables = [...read].flatMap(([{ tables }, section]) => tables?.(section) ?? [])
+  const secrets: Secret[] = [...read].flatMap(([one, section]) => one.secrets?.(section) ?? [])
+  registerSecrets([...passwordsIn(db ?? ''), ...secrets.map(({ value }) => value)])
+  const overrides: PolicyOverrides = { preset: preset ?? null, policies }
   const policyOf = makePolicyOf(overrides)
-  const buildPolicy = (source: string, options: PolicyOptions | undefined, on: Policy): Policy => {
-    const { policy, mistakes } = makePolicy(options, on)
+  const policyFor: Settings['policyFor'] = (source, own) => {
+    const options = mergePolicies(own, policyOverride(overrides, source))
+    const { policy, mistakes } = makePolicy(options, base)
     if (mistakes.length > 0)
       throw new UsageError(`The policy of ${source}: ${mistakes.join('; ')}.`)
     return policy
   }
-  const policyFor: Settings['policyFor'] = (source, own) =>
-    buildPolicy(source, mergePolicies(own, policyOverride(overrides, source)), base)
   return {
     path,
     db,
     connections,
     warnings,
-    sources: [...new Set([...Object.keys(policies ?? {}), ...tables.map(({ name }) => name)])],
+    secrets,
+    sources: [...new Set([...Object.keys(policies), ...tables.map(({ name }) => name)])],
     preset: preset ?? null,
     url,
-    alerts,
-    adopted: tables,
+    tables: tables.map(({ name }) => name),
     policyFor,
     overrides,
     policyOf,
-    settingsOf: (source, run = tablePolicy(tables, source)) =>
+    // A source with the name of a table is that of its rows, unless they have sources of their own.
+    settingsOf: (source, run = tables.find(({ name }) => name === source)?.subject) =>
       traceSettings(run ? policyOf({ ...run, source }) : policyFor(source), {
         configured: policyOverride(overrides, source) ?? {},
         preset: preset ? PRESETS[preset] : {},
         ownOrigin: run?.adopted ? 'adopted' : 'crawl',
       }),
+    section: <T>(section: ConfigSection<T>) => read.get(section) as T,
   }
 }
 
-function isRisky({ abandonAfterMs }: Policy): boolean {
-  return abandonAfterMs < RISKY_ABANDON_MS
+/** Returns what the sections of features show, for `unstuck config show` and the API. */
+export async function sectionViews(settings: Settings): Promise<any> {
+  const sections = await loadSections()
+  return Object.assign(
+    {},
+    ...sections.map((one) => one.view?.(settings.section(one), settings) ?? {}),
+  )
 }
 
-function riskyWarning(where: string): string {
-  return `${where}.abandonAfter is below 12 h: a slow honest run may look dead.`
+export function loadSections(): Promise<ConfigSection<any>[]> {
+  return Promise.all(FEATURES.flatMap((one) => (one.config ? [one.config()] : [])))
 }
 
-/** A source that is the name of an adopted table is that of its rows, unless they have sources of their own. */
-function tablePolicy(
-  tables: readonly Mapping[],
-  source: string,
-): Omit<PolicySubject, 'source'> | undefined {
-  const table = tables.find(({ name }) => name === source)
-  return table && { policy: table.policy, adopted: adoptedRun(table, TABLE_RUN_KEY) }
-}
-
-/** What is said last counts, in groups too. */
+/** Later options win, also within groups. */
 function mergePolicies(first: PolicyOptions = {}, then: PolicyOptions = {}): PolicyOptions {
   if (!first.groups || !then.groups) return { ...first, ...then }
   const groups = { ...first.groups }
@@ -233,10 +187,7 @@ function mergePolicies(first: PolicyOptions = {}, then: PolicyOptions = {}): Pol
   return { ...first, ...then, groups }
 }
 
-type ConfigShape = Pick<Config, 'db' | 'connections' | 'preset' | 'policies'> &
-  Pick<Settings, 'url' | 'alerts'> & { readonly adopted: unknown }
-
-const CONFIG = object({
+const COMMON = {
   db: v.optional(
     v.pipe(
       v.string('must be text, or left out'),
@@ -262,25 +213,35 @@ const CONFIG = object({
       'must be where people reach the dashboard, as in https://unstuck.example.com',
     ),
   ),
-  alerts: v.optional(v.unknown()),
-  channels: v.optional(v.unknown()),
-  adopted: v.optional(v.unknown()),
-} satisfies Record<keyof Config, Schema>)
+}
 
-function readShape(value: unknown, mistakes: string[], warnings: string[]): ConfigShape {
-  const read = validate(CONFIG, value, { whole: 'the default export' })
+type Common = {
+  readonly db: string | undefined
+  readonly connections: number | undefined
+  readonly preset: Preset | undefined
+  readonly policies: Readonly<Record<string, PolicyOptions>>
+  readonly url: string | null
+}
+
+/** Reads what belongs to no feature, and rejects unknown keys. */
+function readCommon(
+  config: unknown,
+  sections: readonly ConfigSection<unknown>[],
+  mistakes: string[],
+): Common {
+  const keys = sections.flatMap((section) => section.keys)
+  const others = Object.fromEntries(keys.map((key) => [key, v.optional(v.unknown())]))
+  const read = validate(object({ ...COMMON, ...others }), config, { whole: 'the default export' })
   mistakes.push(...read.mistakes)
-  // The parts are checked even if the whole has mistakes, so that all are named at once.
-  const { policies, alerts, channels, adopted } = isObject(value) ? value : {}
+  // The parts are checked even if the whole has mistakes, so that all are reported at once.
+  const policies = isObject(config) ? config['policies'] : undefined
   const { db, connections, preset, url } = read.value ?? {}
   return {
     db,
     connections,
     preset,
-    policies: isObject(policies) ? (policies as Config['policies']) : undefined,
+    policies: isObject(policies) ? (policies as Common['policies']) : {},
     url: pageOf(url),
-    alerts: readAlerts(alerts, channels, mistakes, warnings),
-    adopted,
   }
 }
 
@@ -289,8 +250,4 @@ function pageOf(url: unknown): string | null {
   const page = typeof url === 'string' ? URL.parse(url) : null
   const isPage = page !== null && /^https?:$/.test(page.protocol) && page.username === ''
   return isPage ? page.origin + page.pathname : null
-}
-
-function qualifyMistake(mistake: string, source: string): string {
-  return mistake.replace(/^policy/, () => `policies[${JSON.stringify(source)}]`)
 }

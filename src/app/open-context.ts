@@ -1,11 +1,11 @@
-import { hostname, userInfo } from 'node:os'
 import { TRUSTED_OBSERVER } from '../core/decide/liveness.ts'
 import { REAL_CLOCK } from '../core/host/clock.ts'
+import { currentUser } from '../core/host/identity.ts'
 import { makeOperatorContext, type OperatorContext } from '../core/recovery/context.ts'
 import type { Store } from '../core/store/store.ts'
-import type { Settings } from './config.ts'
+import type { Settings } from '../contracts/settings.ts'
 
-/** The context of a command: in the name of its user, with the policies of the config. */
+/** Returns the context of a command: its user is the actor, and the policies are the config's. */
 export async function openContext(
   store: Store,
   settings: () => Promise<Pick<Settings, 'policyOf'>>,
@@ -13,7 +13,7 @@ export async function openContext(
   return contextFor(store, await settings(), currentUser())
 }
 
-/** The same for any actor. */
+/** Returns the context of any actor. */
 export function contextFor(
   store: Store,
   { policyOf }: Pick<Settings, 'policyOf'>,
@@ -26,13 +26,4 @@ export function contextFor(
     observer: TRUSTED_OBSERVER,
     clock: REAL_CLOCK,
   })
-}
-
-export function currentUser(): string {
-  try {
-    return `${userInfo().username}@${hostname()}`
-  } catch {
-    // A user without a name, as in some containers.
-    return `${process.getuid?.() ?? 'somebody'}@${hostname()}`
-  }
 }

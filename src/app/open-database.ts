@@ -1,72 +1,65 @@
-import { withAdoptedTables } from '../features/adopted/adopted-store.ts'
+import type { Database, ResolvedAddress } from '../contracts/database.ts'
+import type { StoreHost } from '../contracts/feature.ts'
+import type { Settings } from '../contracts/settings.ts'
 import { NotFoundError } from '../core/model/errors.ts'
 import { redact } from '../core/model/redact.ts'
-import { databaseExists } from '../lib/files/config-file.ts'
 import { openStore, type OpenOptions } from '../core/store/open.ts'
 import type { Store } from '../core/store/store.ts'
-import type { ResolvedAddress } from './address.ts'
-import type { Settings } from './config.ts'
+import { FEATURES } from '../features/index.ts'
+import { databaseExists } from '../lib/files/config-file.ts'
 
-/** The way to the store: opened when first asked for, closed by the frame when the command has ended. */
-export type Database = {
-  /** The address and who named it. */
-  locate(): Promise<ResolvedAddress>
-  address(): Promise<string>
-  /** The address as people may see it. */
-  where(): Promise<string>
-  /** For commands that work: makes it where there is none. Knows nothing of users' own tables. */
-  open(options?: OpenOptions): Promise<Store>
-  /** The same with the rows of users' own tables, which are runs there. */
-  openWithAdopted(options?: OpenOptions): Promise<Store>
-  /** For commands that look: null where nothing ever ran and no table is adopted; then nothing is made. */
-  openIfExists(): Promise<Store | null>
-  /** For commands that look for something by name: refuses where nothing ever ran. */
-  openExisting(): Promise<Store>
-  close(): Promise<void>
+/** Opens a store with the runs that features add to it. */
+export async function openAll(host: StoreHost, options?: OpenOptions): Promise<Store> {
+  return addFeatureRuns(await openStore(host.address, options), host)
 }
 
-type DatabaseDependencies = {
-  /** Tables of the user's own, and by what their rows are judged. */
-  readonly settings: () => Promise<Pick<Settings, 'adopted' | 'policyOf'>>
-  /** Hears what is wrong with them. */
+async function addFeatureRuns(own: Store, host: StoreHost): Promise<Store> {
+  let store = own
+  for (const { wrapStore } of FEATURES) if (wrapStore) store = await wrapStore(store, host)
+  return store
+}
+
+type DatabaseOptions = {
+  readonly locate: () => Promise<ResolvedAddress>
+  readonly settings: () => Promise<Settings>
+  /** Receives errors of the user's own tables. */
   readonly log: (line: string) => void
 }
 
-export function makeDatabase(
-  findAddress: () => Promise<ResolvedAddress>,
-  { settings, log }: DatabaseDependencies,
-): Database {
+export function makeDatabase({ locate, settings, log }: DatabaseOptions): Database {
   let located: Promise<ResolvedAddress> | undefined
-  let store: Promise<Store> | undefined
-  let all: { readonly own: Store; readonly store: Store } | undefined
+  let own: Promise<Store> | undefined
+  let all: { readonly own: Store; readonly store: Promise<Store> } | undefined
 
   const database: Database = {
-    locate: () => (located ??= findAddress()),
+    locate: () => (located ??= locate()),
     address: async () => (await database.locate()).address,
     where: async () => redact(await database.address()),
     open: (options) => {
-      store ??= database
+      own ??= database
         .address()
-        .then((found) => openStore(found, options))
+        .then((address) => openStore(address, options))
         .catch((error: unknown) => {
-          // It may be there when it is asked for again.
-          store = undefined
+          // The next call tries again.
+          own = undefined
           throw error
         })
-      return store
+      return own
     },
-    async openWithAdopted(options) {
-      const own = await database.open(options)
-      const { adopted, policyOf } = await settings()
-      const address = await database.address()
-      if (all?.own !== own)
-        all = { own, store: await withAdoptedTables(own, adopted, { address, log, policyOf }) }
+    async openAll(options) {
+      const opened = await database.open(options)
+      const host = { settings: await settings(), address: await database.address(), log }
+      if (all?.own !== opened) {
+        const store = addFeatureRuns(opened, host)
+        all = { own: opened, store }
+        store.catch(() => (all = undefined))
+      }
       return all.store
     },
     async openIfExists() {
-      const isAny =
-        databaseExists(await database.address()) || (await settings()).adopted.length > 0
-      return isAny ? database.openWithAdopted() : null
+      const exists =
+        databaseExists(await database.address()) || (await settings()).tables.length > 0
+      return exists ? database.openAll() : null
     },
     async openExisting() {
       const found = await database.openIfExists()
@@ -77,10 +70,9 @@ export function makeDatabase(
       )
     },
     async close() {
-      const own = await store
-      const withAdopted = all
-      store = all = undefined
-      await (withAdopted?.store ?? own)?.close()
+      const opened = (await all?.store) ?? (await own)
+      own = all = undefined
+      await opened?.close()
     },
   }
   return database

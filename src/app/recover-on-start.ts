@@ -1,13 +1,14 @@
 import { hostname } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { withAdoptedTables } from '../features/adopted/adopted-store.ts'
 import { messageOf, StoreUnavailableError } from '../core/model/errors.ts'
 import {
-  checkCall,
+  ANYTHING,
+  checkOptions,
   DURATION,
   BOOLEAN,
   FUNCTION,
   optional,
+  STRING,
   type Fields,
 } from '../core/model/fields.ts'
 import { shortId } from '../core/model/id.ts'
@@ -19,18 +20,23 @@ import { TIMER_MAX_MS } from '../core/host/clock.ts'
 import { databaseAddress, databaseExists } from '../lib/files/config-file.ts'
 import type { AssessedRun } from '../core/recovery/assess.ts'
 import { recover } from '../core/recovery/recover.ts'
-import { openStore } from '../core/store/open.ts'
 import type { Store } from '../core/store/store.ts'
-import { DATABASE_FIELDS, loadSettings, type DatabaseOptions } from './config.ts'
+import { loadSettings, type Config } from './config.ts'
 import { contextFor } from './open-context.ts'
+import { openAll } from './open-database.ts'
 
-/** Options of `recoverOnStart`. */
-export type RecoverOnStartOptions = DatabaseOptions & {
-  /** After this long it returns what it has seen so far, and begins nothing new. @default '30s' */
+export type RecoverOnStartOptions = {
+  /** `sqlite:PATH` or `postgres://…`; else UNSTUCK_DB, else that of `unstuck.config.ts`, else `sqlite:.unstuck/unstuck.db`. */
+  db?: string | undefined
+  /** Instead of the config's. */
+  preset?: Config['preset']
+  /** Tables of your own, beside those of the config. */
+  adopted?: Config['adopted']
+  /** After this long it answers with what it has seen so far, and begins nothing new. */
   timeout?: Duration | undefined
-  /** Gets each active run and each verdict as a line. @default stdout */
+  /** Says each active run and each verdict. */
   log?: ((line: string) => unknown) | undefined
-  /** Reports what would be done and changes nothing. @default false */
+  /** Only look. */
   dryRun?: boolean | undefined
 }
 
@@ -45,7 +51,9 @@ export type StartReport = {
 const TIMEOUT_MS = 30_000
 
 const OPTIONS: Fields = {
-  ...DATABASE_FIELDS,
+  db: optional(STRING),
+  preset: optional(ANYTHING),
+  adopted: optional(ANYTHING),
   timeout: optional(DURATION),
   log: optional(FUNCTION),
   dryRun: optional(BOOLEAN),
@@ -62,7 +70,7 @@ export async function recoverOnStart(options: RecoverOnStartOptions = {}): Promi
   const report: { active: Run[]; verdicts: Verdict[] } = { active: [], verdicts: [] }
   const deadline = new AbortController()
   try {
-    checkCall('recoverOnStart()', options, OPTIONS)
+    checkOptions('recoverOnStart()', options, OPTIONS)
     await withTimeout(timeoutMs, recoverOnce(options, log, report, deadline.signal))
     return { ...report, error: null }
   } catch (error) {
@@ -74,19 +82,16 @@ export async function recoverOnStart(options: RecoverOnStartOptions = {}): Promi
 }
 
 async function recoverOnce(
-  { db, config, dryRun = false }: RecoverOnStartOptions,
+  { db, preset, adopted, dryRun = false }: RecoverOnStartOptions,
   log: (line: string) => void,
   report: { active: Run[]; verdicts: Verdict[] },
   deadline: AbortSignal,
 ): Promise<void> {
-  const settings = await loadSettings(process.cwd(), config)
+  const settings = await loadSettings(process.cwd(), { preset, adopted })
   const address = databaseAddress(db, settings)
-  const tables = settings.adopted
-  if (tables.length === 0 && !databaseExists(address))
+  if (settings.tables.length === 0 && !databaseExists(address))
     return log('nothing has run yet: there is nothing to recover')
-  const { policyOf } = settings
-  const own = await openStore(address)
-  const store = await withAdoptedTables(own, tables, { address, log, policyOf })
+  const store = await openAll({ settings, address, log })
   try {
     const actor = `start of process ${process.pid} on ${hostname()}`
     const context = contextFor(stopAtDeadline(store, deadline), settings, actor)
@@ -163,7 +168,7 @@ function safeLog(log: (line: string) => unknown): (line: string) => void {
 
 function describeRun({ run, owner, evidence }: AssessedRun): string {
   const { done, total } = progressOf(run)
-  const who = owner ? owner.assessment.because : 'nobody works on it'
+  const who = owner ? owner.assessment.because : 'no worker has it'
   return `run ${shortId(run.id)} of ${run.source} is ${run.status}: ${done}/${total} done, ${humanizeDuration(evidence.ageMs)} old; ${who}`
 }
 

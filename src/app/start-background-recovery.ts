@@ -1,22 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { withAdoptedTables } from '../features/adopted/adopted-store.ts'
 import { messageOf } from '../core/model/errors.ts'
 import type { UnstuckEvent } from '../core/model/event.ts'
-import type { WorkerId } from '../core/model/id.ts'
 import { describeEvent } from '../presenters/event.ts'
 import { safeText } from '../core/events/safe-text.ts'
-import { AdoptedRecovery } from '../features/adopted/background-recovery.ts'
 import { BackgroundRecovery } from './background-recovery.ts'
 import { REAL_CLOCK, type Clock } from '../core/host/clock.ts'
 import { databaseAddress } from '../lib/files/config-file.ts'
-import { openStore } from '../core/store/open.ts'
 import type { Store } from '../core/store/store.ts'
 import { loadSettings } from './config.ts'
-import { makeAlertService } from '../features/alerts/service.ts'
+import { openAll } from './open-database.ts'
+import { startServices } from './start-services.ts'
 import { recoverOnStart, type RecoverOnStartOptions } from './recover-on-start.ts'
 
 export type BackgroundRecoveryOptions = RecoverOnStartOptions & {
-  /** Keep recovering while the process lives; `false`: only at its start. @default true */
+  /** False: recover at the start, and leave the rest to others. */
   monitor?: boolean | undefined
 }
 
@@ -28,24 +25,22 @@ export async function startBackgroundRecovery(
   options: BackgroundRecoveryOptions = {},
 ): Promise<void> {
   const { monitor = true, ...atStart } = options
-  const { db, config, dryRun = false, log = toStdout } = atStart
+  const { db, preset, adopted, dryRun = false, log = toStdout } = atStart
   const { error } = await recoverOnStart({ ...atStart, log })
   if (!monitor || dryRun) return
   const logSafely = (line: string): void => void Promise.try(() => log(line)).catch(() => {})
   try {
-    const settings = await loadSettings(process.cwd(), config)
+    const settings = await loadSettings(process.cwd(), { preset, adopted })
     const address = databaseAddress(db, settings)
     const emit = (event: UnstuckEvent): void => {
       const text = describeEvent(event)
       if (text !== null) logSafely(text)
     }
-    const { policyOf } = settings
     let store: Promise<Store> | undefined
     const open = (): Promise<Store> =>
-      (store ??= openStore(address, { connections: 1 }).then(
-        (own) => withAdoptedTables(own, settings.adopted, { address, log: logSafely, policyOf }),
+      (store ??= openAll({ settings, address, log: logSafely }, { connections: 1 }).catch(
         (failure: unknown) => {
-          // It may be there when it is asked for again.
+          // The next call tries again.
           store = undefined
           throw failure
         },
@@ -56,11 +51,17 @@ export async function startBackgroundRecovery(
       emit,
       UNREF_CLOCK,
     )
-    const worker = (): WorkerId | null => backgroundRecovery.worker
-    const policies = settings.adopted.map(({ policy }) => policy)
     backgroundRecovery.start()
-    new AdoptedRecovery({ open, policies, policyOf, emit, worker, clock: UNREF_CLOCK }).start()
-    makeAlertService(open, settings, logSafely, worker, UNREF_CLOCK).start()
+    await startServices({
+      process: 'server',
+      recovers: true,
+      settings,
+      open,
+      worker: () => backgroundRecovery.worker,
+      emit,
+      log: logSafely,
+      clock: UNREF_CLOCK,
+    })
   } catch (failure) {
     // A config that cannot be used was told of by the recovery at the start.
     if (messageOf(failure) !== error) logSafely(`nobody is looked after: ${messageOf(failure)}`)

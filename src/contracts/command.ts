@@ -1,8 +1,9 @@
-import type { Settings } from '../app/config.ts'
-import type { Database } from '../app/open-database.ts'
 import { EXIT } from '../core/model/exit-codes.ts'
+import type { WorkerId } from '../core/model/id.ts'
+import type { Store } from '../core/store/store.ts'
 import { toJson, type Presented, type PresentedList } from '../presenters/presented.ts'
 import type { TextWriter } from '../lib/terminal/text-writer.ts'
+import type { Database } from './database.ts'
 import type {
   Argument,
   ArgumentValues,
@@ -11,6 +12,7 @@ import type {
   Options,
   OptionValues,
 } from './options.ts'
+import type { Settings } from './settings.ts'
 
 /** A command in a list of commands: what `--help` prints. Its file is loaded when the command is called. */
 export type CommandEntry = {
@@ -50,6 +52,16 @@ export type CliContext<A extends Arguments = Arguments, O extends Options = Opti
   /** `unstuck.config.ts`, loaded on first use. */
   readonly settings: () => Promise<Settings>
   readonly output: Output
+  /** Starts the background services that features add to a process that works. */
+  startServices(
+    log: (line: string) => void,
+    worker: () => WorkerId | null,
+  ): Promise<{ finish(): Promise<void>; stop(): Promise<void> }>
+  /** Serves the dashboard of a store on a free port of this machine. */
+  readonly openDashboard: (
+    store: Store,
+    dataFolder: string,
+  ) => Promise<{ readonly url: string; close(): Promise<void> }>
 }
 
 /** The shape of `data` is documented in docs/reference/json-output.md; the text may change. */

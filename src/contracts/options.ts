@@ -6,7 +6,7 @@ export type Option<T> = {
   /** What stands for the value in the help; null for a switch. */
   readonly value: string | null
   readonly defaultValue: T
-  /** How the help says it, where the value itself would not be read well. */
+  /** The default as printed by the help, where the value itself is hard to read. */
   readonly defaultText?: string
   readonly parse: (text: string) => ParseResult<T>
   readonly many?: true

@@ -1,18 +1,17 @@
-import type { Settings } from '../app/config.ts'
-import type { PolicySetting } from '../app/policy-origin.ts'
+import type { PolicySetting, SourcePolicies } from './policy-origin.ts'
 
-/** The settings that count for one source; null: for each that the config has no word on. */
+/** The settings that apply to a source; null: to every source that the config does not mention. */
 export type SourcePolicy = {
   readonly source: string | null
   readonly settings: readonly PolicySetting[]
 }
 
-/** No source is called like this: what counts for all that the config has no word on. */
+/** No source has this name. */
 const ANY_SOURCE = ''
 
-/** Of this source, or of all that the config has a word on; there only what is not at its default, unless `all`. */
+/** Returns the settings of a source, or of all that the config mentions; of these only what is not at its default, unless `all`. */
 export function listPolicies(
-  config: Settings,
+  config: SourcePolicies,
   { source: wanted, all = false }: { readonly source?: string | undefined; readonly all?: boolean },
 ): SourcePolicy[] {
   const sources = wanted === undefined ? [null, ...config.sources] : [wanted]

@@ -3,15 +3,15 @@ import { newId } from '../core/model/id.ts'
 import type { Run } from '../core/model/run.ts'
 import { checkSource } from '../core/model/source.ts'
 import type { Store } from '../core/store/store.ts'
-import type { Settings } from '../app/config.ts'
+import type { SourcePolicies } from './policy-origin.ts'
 
-/** It travels in an environment variable, and Linux takes 128 KB in one at most. */
+/** It is passed in an environment variable, whose limit on Linux is 128 KB. */
 const INPUT_MAX = 100_000
 
-/** Queues a run of a command's source. `input`: any JSON that its command then finds. */
+/** Queues a run of a command's source. `input`: any JSON, for its command. */
 export async function enqueueSource(
   store: Store,
-  settings: Settings,
+  settings: SourcePolicies,
   source: string,
   input: unknown,
 ): Promise<Run> {

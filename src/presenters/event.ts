@@ -26,7 +26,7 @@ export function describeEvent(event: UnstuckEvent): string | null {
     case 'text_replaced':
       return `${event.key} page ${event.page}: ${event.count} characters that cannot be stored (NUL, lone surrogates) were replaced by U+FFFD`
     case 'target_released':
-      return `${event.key} handed back after page ${event.page}`
+      return `${event.key} released after page ${event.page}`
     case 'lease_lost':
       return `${event.key} dropped: ${event.because}`
     case 'recovery':

@@ -4,8 +4,7 @@ import type { Target } from '../core/model/target.ts'
 import { blockedReason } from '../core/model/verdict.ts'
 import { explainRun, explainTarget, type Explanation } from './explanation.ts'
 import type { OperatorContext } from '../core/recovery/context.ts'
-import type { Settings } from '../app/config.ts'
-import type { PolicySetting } from '../app/policy-origin.ts'
+import type { PolicySetting, SourcePolicies } from './policy-origin.ts'
 import { auditView, evidenceView, ownerView, runView, targetView } from './view.ts'
 
 export type ExplanationWithPolicy = {
@@ -17,7 +16,7 @@ export type ExplanationWithPolicy = {
 /** Why a run or a target is what it is, by these settings. */
 export async function explainRunOrTarget(
   context: OperatorContext,
-  settings: Settings,
+  settings: SourcePolicies,
   runOrTarget: Run | Target,
 ): Promise<ExplanationWithPolicy> {
   const explanation = isRun(runOrTarget)
@@ -31,7 +30,7 @@ function isRun(found: Run | Target): found is Run {
 }
 
 function relevantSettings(
-  settings: Settings,
+  settings: SourcePolicies,
   { run, target, outlook }: Explanation,
 ): PolicySetting[] {
   const names = new Set(outlook.policy.map((field) => optionNameOf(field)))

@@ -1,6 +1,17 @@
 import { messageOf, UnstuckError } from '../core/model/errors.ts'
 import { EXIT, exitCodeOf as errorExitCode } from '../core/model/exit-codes.ts'
 
+/** The result of a check that may throw. */
+export type Attempt<T> = { readonly value: T } | { readonly error: unknown }
+
+export async function attempt<T>(check: () => Promise<T>): Promise<Attempt<T>> {
+  try {
+    return { value: await check() }
+  } catch (error) {
+    return { error }
+  }
+}
+
 /** `note`: good to know. `warning`: works, but a person should look. `problem`: a promise or the work is at stake. */
 export const RESULTS = ['ok', 'note', 'warning', 'problem'] as const
 export type Result = (typeof RESULTS)[number]

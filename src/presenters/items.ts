@@ -3,7 +3,7 @@ import { NotFoundError } from '../core/model/errors.ts'
 import type { SavedItem } from '../core/model/item.ts'
 import { safeJson, safeText } from '../core/events/safe-text.ts'
 import type { Store } from '../core/store/store.ts'
-import { csvLine } from '../interfaces/cli/csv.ts'
+import { csvLine } from '../lib/text/csv.ts'
 import { itemView } from './view.ts'
 
 /** A batch is all that is in memory, however many items there are and however slow their reader. */

@@ -11,7 +11,7 @@ import {
 } from './http-test-context.ts'
 import { unstuck } from './unstuck-cli.ts'
 
-/** Somebody who may do everything, at the API and beside it at a command line, over the same database. */
+/** An admin client of the API, with a command line on the same database. */
 export type ApiClient = AsyncDisposable & {
   readonly ctx: HttpTestContext
   /** The answer with this status. A good one is exactly what the schema of its route says. */

@@ -4,7 +4,7 @@ import { TARGET_STATUSES } from '../core/model/target.ts'
 import type { Store } from '../core/store/store.ts'
 import { listTargets } from './fixtures.ts'
 
-/** P14: what the books say of a run is what a count of its rows says. For a run that nobody changes meanwhile. */
+/** P14: the counters of a run equal a count of its rows. For a run that does not change meanwhile. */
 export async function assertCountersConsistent(store: Store, id: RunId): Promise<void> {
   const run = await store.run(id)
   assert.ok(run)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { Store } from '../core/store/store.ts'
 
 /**
- * What must work wherever the handler is mounted: nobody is let in unasked, a list, a change in somebody's name, live
+ * What must work wherever the handler is mounted: no access without login, a list, a change with the user's name, live
  * events, and the dashboard. `url`: where it is, without a slash at the end. Roles are told by the header x-role. `runs`:
  * how many there are.
  */

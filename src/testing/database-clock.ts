@@ -50,7 +50,7 @@ type ClockParts = {
   close(): Promise<void>
 }
 
-/** Items are many, and nobody looks at their minutes: they are moved when it is worth it. */
+/** Times of items matter only by the hour, and there are many: they are moved only for large steps. */
 const MOVE_ITEMS_FROM_MS = 600_000
 
 function makeClock({ columns, table, span, run, close }: ClockParts): DatabaseClock {

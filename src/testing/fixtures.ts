@@ -226,7 +226,7 @@ export const EVIDENCE: Evidence = {
   pid: 4242,
 }
 
-/** What somebody who takes this worker for dead would ask the store to do, as of now. */
+/** The verdict that a process would apply now if it considered this worker dead. */
 export async function pendingVerdicts(
   store: Store,
   worker: WorkerId,

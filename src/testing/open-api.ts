@@ -175,7 +175,7 @@ export class OpenApi {
     if (status === 404 || status === 405) {
       return Object.values(this.responses).find((response) => response['x-status'] === status)
     }
-    // Without a readable request nobody knows which operation it would have been: any of them must know the status.
+    // An unreadable request matches no operation: the status must be documented for at least one.
     const operations = operation ? [operation] : Object.values(this.paths).flatMap(Object.values)
     const response = operations.map(({ responses }) => responses[status]).find(Boolean)
     const ref = response?.['$ref']

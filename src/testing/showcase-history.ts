@@ -99,7 +99,7 @@ export async function createAlerts(
       rule,
       source,
       run,
-      because: simulation.text(`${rule}: nobody has seen to it`),
+      because: simulation.text(`${rule}: not handled yet`),
       command: `unstuck ${about}`,
     })
   }
@@ -115,7 +115,7 @@ export async function createAlerts(
 
 type AlertedRuns = { readonly dead: RunId; readonly stalled: RunId; readonly reverted: RunId }
 
-/** Its worker died before the first page, and nobody came back for it. */
+/** Its worker died before the first page, and no other continued it. */
 async function createDeadRun(simulation: Simulation, source: string): Promise<RunId> {
   const run = await simulation.enqueue(source, 40, ['berlin', 'hamburg'])
   const simulated = await simulation.addWorker(source, 'killed', 'scraper-02')

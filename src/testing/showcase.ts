@@ -10,7 +10,7 @@ import { DEFAULT_POLICY } from '../core/model/policy.ts'
 import { dataFolder, createRunFolder } from '../lib/files/data-folder.ts'
 import { openStore } from '../core/store/open.ts'
 import type { Store } from '../core/store/store.ts'
-import { untilInterrupted } from '../interfaces/cli/watch.ts'
+import { untilInterrupted } from '../lib/process/until-interrupted.ts'
 import { beginOne, EVIDENCE, unwrap, savePage } from './fixtures.ts'
 import { openDatabaseClock } from './database-clock.ts'
 import {

@@ -124,7 +124,7 @@ export class StoreFuzzer {
         client.worker = await registerWorker(store, { source: this.#source })
         return
       case 'rob': {
-        // Takes somebody else for dead who is not.
+        // Considers a live worker dead.
         const other = this.#clients[pick % this.#clients.length]!
         await recoverWorker(store, other.worker, pick % 4 ? 'resume' : 'hold')
         return
@@ -218,7 +218,7 @@ export class StoreFuzzer {
     assertOkOrRejected(outcome)
   }
 
-  /** While nobody plays: the books balance, no target went back, and the items are those that were counted. */
+  /** Between steps: counters equal the rows, no cursor went back, and items match their counts. */
   async assertSound(): Promise<void> {
     const { store } = this.#clients[0]!
     await assertCountersConsistent(store, this.#run)

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 
-/** The one way to a server: shut, nobody gets through, and connections break. */
+/** A proxy in front of a server. When shut, connections break and new ones are refused. */
 export class TcpProxy {
   readonly #target: URL
   readonly #sockets = new Set<Socket>()

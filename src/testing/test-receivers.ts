@@ -75,7 +75,7 @@ export async function httpSink(): Promise<HttpSink> {
 type Mail = { readonly from: string; readonly to: string[]; readonly source: string }
 export type MailSink = AsyncDisposable & Inbox<Mail> & { readonly port: number; hangs: boolean }
 
-/** Takes mail from anybody, or from this user only. `secure`: over TLS, with a certificate that nobody trusts. */
+/** Accepts mail from any user, or from one. `secure`: over TLS, with a self-signed certificate. */
 export async function mailSink(
   user?: { name: string; password: string },
   secure = false,

@@ -87,7 +87,7 @@ export function makeRuns(): ListedRun[] {
       extracted: 0,
       pace: null,
       lastActivityAt: iso(NOW - 26 * 60 * MINUTE_MS),
-      error: 'nobody works on it, 26 h old, no progress and no checkpoint',
+      error: 'no worker has it, 26 h old, no progress and no checkpoint',
     }),
   ]
 }

@@ -187,7 +187,7 @@ const YP_TARGETS: AdoptedOptions = {
   policy: { heartbeat: '1m', lease: '60m' },
 }
 
-/** A table of targets: whoever has not beaten for 60 minutes, or never, has left its row behind. */
+/** A table of targets: a row without a heartbeat for 60 minutes, or ever, is orphaned. */
 export const ypTargets: UserTable = {
   sql: { sqlite: 'yp_targets', postgres: 'yp_targets' },
   ddl: {

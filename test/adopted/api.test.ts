@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { withAdoptedTables } from '../../src/features/adopted/adopted-store.ts'
 import { makeSettings } from '../../src/app/config.ts'
+import { ADOPTED_SECTION } from '../../src/features/adopted/config.ts'
 import { openStore } from '../../src/core/store/open.ts'
 import { makeAlertService } from '../../src/testing/alert-test-service.ts'
 import { createApiClient, type ApiClient } from '../../src/testing/api-client.ts'
@@ -42,7 +43,7 @@ async function createApiTestContext(engine: Engine): Promise<ApiTestContext> {
       started_at: started[n]!,
     })),
   )
-  const settings = makeSettings(
+  const settings = await makeSettings(
     {
       adopted: {
         courses: {
@@ -54,7 +55,9 @@ async function createApiTestContext(engine: Engine): Promise<ApiTestContext> {
     },
     null,
   )
-  const store = await withAdoptedTables(await openStore(url), settings.adopted, { address: url })
+  const store = await withAdoptedTables(await openStore(url), settings.section(ADOPTED_SECTION), {
+    address: url,
+  })
   const api = await createApiClient({
     app: { open: async () => store, settings: async () => settings },
   })
@@ -120,7 +123,9 @@ for (const engine of [sqliteEngine, postgresEngine]) {
 test('a dead row raises an alert, which is resolved when it was cleaned', async () => {
   await using place = await createApiTestContext(sqliteEngine)
   const { api, store } = place
-  const alerts = makeAlertService(store, [], { policyOf: makeSettings(KEEP, null).policyOf })
+  const alerts = makeAlertService(store, [], {
+    policyOf: (await makeSettings(KEEP, null)).policyOf,
+  })
 
   await alerts.check()
   const [alert, ...more] = await store.openAlerts()

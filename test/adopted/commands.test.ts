@@ -68,7 +68,7 @@ test('every read and operator command works on adopted rows, and writes only the
       [dead, 'abandon', false],
     ],
   )
-  assert.match(explained.stdout, /It is row 1 of tenders\.[^]*Nobody is known to work on it/)
+  assert.match(explained.stdout, /It is row 1 of tenders\.[^]*No owner is known/)
   assert.deepEqual(await project.tenders(), tenders, 'who looks changes nothing')
 
   const recovered = await json(['recover', '--yes'], 3)
@@ -144,7 +144,7 @@ test('no action is offered or announced that needs an unmapped status', async ()
     /No status is mapped for cancel on a run of tenders: map adopted\.tenders\.statuses\.cancelled/,
   )
   assert.match(clean, /to end it whatever it is, map adopted\.tenders\.statuses\.cancelled/)
-  assert.match(check, /^wait: Someone may be at it\.\nportal-b: nobody is known to work on it;/)
+  assert.match(check, /^wait: Someone may be at it\.\nportal-b: no owner is known;/)
   assert.match(summary, /Resumable: go on when your own program takes them up\n/)
   assert.match(summary, new RegExp(`${kept}  portal-a \\(row 1 of tenders\\).* yes `))
   assert.deepEqual(
@@ -152,7 +152,7 @@ test('no action is offered or announced that needs an unmapped status', async ()
     [{ page: 0, pageTarget: null }, null],
   )
   assert.match(explained, /There is a checkpoint or a file of its output/)
-  assert.match(workers, /^No worker runs, and no row of your tables tells who works on it\.\n/)
+  assert.match(workers, /^No worker runs\. Start one with `unstuck work crawl\.ts`\.\n/)
   assert.match(shown, /\nTable tenders\n/)
 
   assert.match(
@@ -214,10 +214,10 @@ test('a verdict blocked by an unmapped status is reported with that reason by ev
     await json('check', 'maths'),
   ]
   assert.deepEqual(
-    [clean.dead[0], clean.cleaned[0], explain.verdict, check].map(({ cannot }) => cannot),
+    [clean.dead[0], clean.cleaned[0], explain.verdict, check].map(({ blockedBy }) => blockedBy),
     [course, course, course, course],
   )
-  assert.match(recover.verdicts[0].cannot, new RegExp(tender))
+  assert.match(recover.verdicts[0].blockedBy, new RegExp(tender))
   assert.deepEqual([recover.applied, clean.cleaned[0].applied], [0, false])
 })
 

@@ -100,7 +100,7 @@ test('alive() decides at once: false is recovered, true is left alone, and so is
       .sort((a, b) => a.source.localeCompare(b.source)),
     [
       { source: 'gone', action: 'fail', liveness: 'gone', applied: true },
-      // Nobody knows of an owner, and it is older than it may get.
+      // No owner is known, and the row is older than abandonAfter.
       { source: 'odd', action: 'fail', liveness: 'unknown', applied: true },
       { source: 'unknown', action: 'fail', liveness: 'unknown', applied: true },
     ],
@@ -118,7 +118,7 @@ test('alive() decides at once: false is recovered, true is left alone, and so is
 })
 
 for (const engine of [sqliteEngine, postgresEngine]) {
-  test(`however many rows alive() hangs for, a look takes 2 s; it is said once until it works again, ${engine.name}`, async () => {
+  test(`however many rows alive() hangs for, a sweep takes 2 s; it is logged once until it works again, ${engine.name}`, async () => {
     const rows = Array.from({ length: 64 }, (_, n) => ({
       portal_name: `p${n}`,
       status: 'running',

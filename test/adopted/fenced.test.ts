@@ -28,7 +28,7 @@ function writeAsUser(url: string, text: string): void {
   db.exec(text)
 }
 
-/** The store of somebody who is overtaken right before each write to the user's table. */
+/** A store whose writes to the user's table are each preceded by a concurrent write. */
 const withConcurrentWrite =
   (writer: () => Promise<unknown>) =>
   (own: Store): Store =>
@@ -186,7 +186,7 @@ test('P2 a row without a known owner is ended only if every mapped column is as 
   assert.equal(again.verdicts[0]?.applied, true, 'as it is now it may be ended')
 })
 
-test('one look asks `alive` once, and a verdict holds for evidence that was copied', async () => {
+test('one sweep calls `alive` once, and a verdict holds for evidence that was copied', async () => {
   const asked: unknown[] = []
   await using ctx = await createAdoptedTestContext(sqliteEngine, {
     work: {
@@ -250,7 +250,7 @@ test('P8 applying verdicts reads no rows again: it uses the assessed ones', asyn
   assert.equal(find.mock.callCount(), 0)
 })
 
-test('a row that the database refuses to change stops no other, is said once, and leaves no intent', async () => {
+test('a row that the database refuses to change stops no other, is logged once, and leaves no intent', async () => {
   const guarded: UserTable = {
     ...workRuns,
     ddl: {
@@ -265,7 +265,7 @@ test('a row that the database refuses to change stops no other, is said once, an
         table: guarded,
         rows: [
           ...[1, 2, 3].map((id) => ({ id, ...silentRow })),
-          // Nobody is known to have these.
+          // No owner of these is known.
           ...[4, 5, 6].map((id) => ({ id, ...silentRow, beat: null, ended: minutesAgo(20) })),
         ],
       },

@@ -97,7 +97,7 @@ for (const engine of ENGINES) {
     const slow = await ctx.run('courses', uuid(2))
     await assert.rejects(
       cleanRun(operator, slow.id),
-      /is not dead: nobody is known to work on it, but it has progress/,
+      /is not dead: no owner is known, but it has progress/,
     )
     const [cleaned] = await cleanRuns(operator, dead)
     assert.equal(cleaned?.applied, true)
@@ -124,7 +124,7 @@ for (const engine of ENGINES) {
     assert.deepEqual(await rowsById(ctx, 'courses'), before, 'exactly what stood there')
     const explained = await explainRun(operator, await ctx.run('courses', uuid(1)))
     assert.deepEqual(explained.decision.action, 'leave')
-    assert.match(explained.decision.because, /a person opened it again/)
+    assert.match(explained.decision.because, /an operator reopened it/)
     assert.deepEqual(
       explained.trail.map(({ action }) => action),
       ['revert', 'abandon'],
@@ -249,7 +249,7 @@ for (const engine of ENGINES) {
   })
 
   test(`yp_targets: a heartbeat older than 60 min, or none, resets a row to PLANNED, and no other row is changed, ${engine.name}`, async () => {
-    // While a server is up for less than the lease nobody is presumed dead: there the lease is shorter.
+    // A server that is up for less than the lease presumes no worker dead, so the lease is shorter here.
     const isServer = engine.name === 'postgres'
     const policy: PolicyOptions | undefined = isServer
       ? { lease: '150ms', heartbeat: '50ms' }

@@ -21,7 +21,7 @@ import {
 } from './test-context.ts'
 import { oldTable, silentRow, stalePolicy, workRuns } from './work-runs.ts'
 
-/** What becomes of deeds whose makers died, or stood still, between what they meant to do and the trail. */
+/** Intents whose process died or stopped between recording the intent and writing the audit trail. */
 
 const KILL_POINTS = {
   'before it has written to the row': 'recordIntents',

@@ -71,7 +71,7 @@ test('own runs and those of the tables are listed page by page, newest first, wi
 
   const count = async (filter: Omit<RunFilter, 'limit'>) => (await all(filter, 9)).length
   assert.equal(await count({ statuses: ['failed'] }), 14)
-  assert.equal(await count({ statuses: ['cancelled'] }), 13, 'by a word that nobody mapped')
+  assert.equal(await count({ statuses: ['cancelled'] }), 13, 'by a status value that is not mapped')
   assert.equal(await count({ statuses: ['queued', 'running'] }), 30 + 13 + 1)
   assert.equal(await count({ source: 'course 1' }), 10)
   assert.equal(await count({ source: 'own 3' }), 1)

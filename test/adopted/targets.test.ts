@@ -17,7 +17,7 @@ const silentTarget = {
   page_current: 4,
 }
 
-test('a target whose worker is silent is set to STUCK where the policy says so, with the reason', async () => {
+test('a target whose worker is silent is set to STUCK if the policy is set so, with the reason', async () => {
   await using ctx = await createAdoptedTestContext(sqliteEngine, {
     yp: {
       table: ypTargets,
@@ -60,7 +60,7 @@ test('a target whose hold was reverted by an operator is left alone, however lon
   assert.equal(
     (await recover(ctx.operator, { observer: TRUSTED_OBSERVER })).verdicts.length,
     1,
-    'somebody had it',
+    'another process had it',
   )
 })
 

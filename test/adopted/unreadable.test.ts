@@ -54,7 +54,7 @@ test('an unreadable table does not affect stored runs and other tables, is repor
     await assert.rejects(store.idsEnding(shortId(tender.id), 'run'), { message: UNREADABLE })
     await assert.rejects(adviseStart(operatorContext(store), 'p'), {
       code: 'E_DB_UNREACHABLE',
-      message: /Whether p is running cannot be told: .* tenders/,
+      message: /Whether p is running is unknown: .* tenders/,
     })
     assert.equal((await adviseStart(operatorContext(store), 'own')).run?.id, id)
     assert.match(store.warnings.join('\n'), UNREADABLE)

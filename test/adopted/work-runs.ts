@@ -33,7 +33,7 @@ export function workRunsOptions(): AdoptedOptions {
 /** A row whose owner has not beaten for long. */
 export const silentRow = { status: 'busy', owner: 'host-1', beat: minutesAgo(20), pages: 3 }
 
-/** By which a row that nobody is known to own is failed, and one that is. */
+/** Policies that fail a row without a known owner, and one with an owner. */
 export const stalePolicy = { staleAfterMs: 5 * 60_000, onStale: 'fail' as const }
 export const oldTable: TableFixture = {
   table: qualificationRuns,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { PWNED } from '../../src/testing/hostile-text.ts'
 import type { Tab } from './browser.ts'
 
-/** What the dashboard has of its own; whatever else there is came out of somebody's text. */
+/** The dashboard's own elements; any other element came out of scraped text. */
 const FORBIDDEN_ELEMENTS = [
   'iframe, object, embed, math, video, audio, style, marquee, textarea, form[action]',
   'body script, script:not([src]), script[src*="://"], link[href*="evil"], base[href*="evil"]',

@@ -33,7 +33,7 @@ describe('a tab of the dashboard', { skip: noChromium }, () => {
     assert.deepEqual(tab.errors, [])
   })
 
-  test('asks less than once a second while nothing is done', async () => {
+  test('sends less than one request per second while idle', async () => {
     const idle = async (path: string): Promise<void> => {
       await using tab = await session.open(site.ctx.url)
       await tab.go(path)

@@ -101,7 +101,7 @@ for (const engine of isLong ? ENGINES : [sqliteEngine]) {
   })
 }
 
-/** A server that looks after nobody, so that what is stuck stays so until a person comes. */
+/** A server without background recovery, so that what is stuck stays so until it is recovered by hand. */
 async function serve(ctx: ProcessTestContext): Promise<string> {
   const server = ctx.unstuck('serve', '--no-monitor', '--port', '0')
   return waitFor('its address', () => /serving (http:\S+)\//.exec(server.output)?.[1])

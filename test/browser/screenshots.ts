@@ -40,7 +40,7 @@ async function fontsIn(folder: string): Promise<string> {
   return path
 }
 
-/** The showcase is in a temporary folder, which is nobody's business. */
+/** Hides the path of the temporary folder that the showcase is in. */
 async function replaceDatabaseName(route: Route): Promise<void> {
   const response = await route.fetch()
   const session = (await response.json()) as { store: object }

@@ -3,6 +3,7 @@ import { after, before, describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { withAdoptedTables } from '../../src/features/adopted/adopted-store.ts'
 import { loadSettings } from '../../src/app/config.ts'
+import { ADOPTED_SECTION } from '../../src/features/adopted/config.ts'
 import { noChromium } from '../../src/testing/chromium.ts'
 import { openStore } from '../../src/core/store/open.ts'
 import { enqueueCrawl } from '../../src/testing/fixtures.ts'
@@ -32,7 +33,7 @@ describe('the dashboard when not all is well', { skip: noChromium }, () => {
     assert.deepEqual(tab.errors, [])
   })
 
-  test('it says that it is loading, and then shows what came', async () => {
+  test('it shows that it is loading, and then the data', async () => {
     await using ctx = await createHttpTestContext({ tokens: false })
     await enqueueCrawl(ctx.store, 3)
     await using tab = await session.open(ctx.url)
@@ -52,7 +53,11 @@ describe('the dashboard when not all is well', { skip: noChromium }, () => {
     using project = await createUserProject()
     const settings = await loadSettings(project.folder)
     const address = project.own
-    const store = await withAdoptedTables(await openStore(address), settings.adopted, { address })
+    const store = await withAdoptedTables(
+      await openStore(address),
+      settings.section(ADOPTED_SECTION),
+      { address },
+    )
     const open = async () => store
     await using ctx = await createHttpTestContext({
       tokens: false,
@@ -64,7 +69,7 @@ describe('the dashboard when not all is well', { skip: noChromium }, () => {
     await tab.go('/runs')
     await page.getByText('row 2 of tenders').waitFor()
     await page.getByRole('row').filter({ hasText: 'row 1 of tenders' }).getByRole('link').click()
-    await page.getByText('nobody that is known').waitFor()
+    await page.getByText('no known owner').waitFor()
 
     await tab.go('/recovery')
     await page.getByRole('button', { name: 'Recover' }).first().click()
@@ -86,7 +91,7 @@ describe('the dashboard when not all is well', { skip: noChromium }, () => {
     await store.close()
   })
 
-  test('a call that failed says why and can be made again; what is not there is said to be so', async () => {
+  test('a failed call shows its error and can be retried; an unknown page shows that it does not exist', async () => {
     await using ctx = await createHttpTestContext({ tokens: false })
     await enqueueCrawl(ctx.store, 3)
     await using tab = await session.open(ctx.url)
@@ -140,7 +145,7 @@ describe('the dashboard when not all is well', { skip: noChromium }, () => {
     await page.getByText('0 / 5').waitFor()
   })
 
-  test('when the server is gone it says so, and keeps the last data', async () => {
+  test('a lost connection is shown, with the last data', async () => {
     await using ctx = await createHttpTestContext({ tokens: false })
     await enqueueCrawl(ctx.store, 3)
     await using tab = await session.open(ctx.url)

@@ -64,7 +64,7 @@ describe("faults that Crawlee's own storage does not survive", { concurrency: 2 
     assert.ok(crashes <= 12, `only what the killed process had was begun again: ${crashes}`)
   })
 
-  test('requests are in the queue when addRequests() says so, however many', async () => {
+  test('all requests are in the queue when addRequests() resolves, however many', async () => {
     await using ctx = await ProcessTestContext.create(sqliteEngine)
     await using site = await startSite(1)
     const program = crawl(ctx, site, { ADD: '3000', CONCURRENCY: '1' })

@@ -42,16 +42,16 @@ type Advice = { action: string; because: string }
 /** The same question, asked in code and on the command line. */
 type EntryPoint = {
   readonly name: string
-  recover(db: string): Promise<readonly Verdict[]>
+  recover(db: string): Promise<Verdict[]>
   check(db: string): Promise<Advice>
-  clean(db: string): Promise<readonly Verdict[]>
+  clean(db: string): Promise<Verdict[]>
 }
 
 const LIBRARY: EntryPoint = {
   name: 'library',
   async recover(db) {
     await using unstuck = await open({ db, signals: false })
-    return (await unstuck.recover()).verdicts
+    return await unstuck.recover()
   },
   async check(db) {
     await using unstuck = await open({ db, signals: false })
@@ -59,7 +59,7 @@ const LIBRARY: EntryPoint = {
   },
   async clean(db) {
     await using unstuck = await open({ db, signals: false })
-    return (await unstuck.clean()).cleaned
+    return await unstuck.clean()
   },
 }
 
@@ -130,7 +130,7 @@ async function createHeldRun(
   return { run: claimed.run, target: claimed.target, worker }
 }
 
-/** A run that was handed back, so that nobody has it. */
+/** A run that was released, so that it has no owner. */
 async function createReleasedRun(ctx: VerdictTestContext, pages = 0): Promise<Situation> {
   const worker = await ctx.registerLiveWorker()
   const situation = await createHeldRun(ctx, worker, pages)
@@ -397,7 +397,7 @@ const CASES: readonly Case[] = [
     cleaned: false,
   },
   {
-    situation: 'interrupted and taken up by nobody, older than abandonAfter, no progress',
+    situation: 'interrupted and not continued, older than abandonAfter, no progress',
     arrange: async (ctx) => {
       const situation = await createReleasedRun(ctx)
       await ctx.store.settle()
@@ -424,8 +424,7 @@ const CASES: readonly Case[] = [
     cleaned: true,
   },
   {
-    situation:
-      'owner gone for 25 h, nothing done, and nobody has recovered it: clean looks at its age',
+    situation: 'owner gone for 25 h, no progress, and not recovered: clean goes by its age',
     arrange: async (ctx) =>
       agedBy(25 * HOUR, ctx, await createHeldRun(ctx, await ctx.registerDeadWorker())),
     verdict: { action: 'retry', because: /nothing was done yet/, applied: true },
@@ -533,6 +532,6 @@ async function assertVerdict(
   assert.equal(run.status, row.run)
   if (row.target) assert.equal((await store.target(situation.target!))!.status, row.target)
   const audit = await store.audit({ run: situation.run, limit: 10 })
-  assert.equal(audit.length, row.verdict?.applied ? 1 : 0, 'one deed, one line in the trail')
+  assert.equal(audit.length, row.verdict?.applied ? 1 : 0, 'one audit entry per applied verdict')
   await row.afterwards?.(ctx, situation)
 }

@@ -2,7 +2,9 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
-import { loadSettings, type Settings } from '../../src/app/config.ts'
+import { loadSettings } from '../../src/app/config.ts'
+import type { Settings } from '../../src/contracts/settings.ts'
+import { ADOPTED_SECTION } from '../../src/features/adopted/config.ts'
 import { contextFor } from '../../src/app/open-context.ts'
 import { thisProcess } from '../../src/core/host/identity.ts'
 import { DEFAULT_RULES } from '../../src/core/model/alert-rule.ts'
@@ -380,7 +382,11 @@ for (const [name, situation] of Object.entries(SITUATIONS)) {
       own = await db.open()
       const { policyOf } = settings
       const log = (): void => {}
-      store = await withAdoptedTables(own, settings.adopted, { address: db.url, log, policyOf })
+      store = await withAdoptedTables(own, settings.section(ADOPTED_SECTION), {
+        address: db.url,
+        log,
+        policyOf,
+      })
       await situation.arrange(new Fixture(db, own))
     })
     after(() => db[Symbol.asyncDispose]())
@@ -418,10 +424,7 @@ for (const [name, situation] of Object.entries(SITUATIONS)) {
         await using unstuck = await open({ db: db.url, signals: false })
         const summed = await unstuck.summary()
         assert.deepEqual([summed.total, summed.dead.length], [data.total, dead])
-        assert.deepEqual(
-          named((await unstuck.recover({ dryRun: true })).verdicts),
-          verdicts.toSorted(),
-        )
+        assert.deepEqual(named(await unstuck.recover({ dryRun: true })), verdicts.toSorted())
       } finally {
         process.chdir(outer)
       }

@@ -64,7 +64,7 @@ describe('bad input: the command line', { concurrency: 3 }, () => {
     })
   })
 
-  test('a crawl with several mistakes is told all of them at once', async () => {
+  test('a crawl with several mistakes reports all of them at once', async () => {
     await using ctx = ProcessTestContext.createWithoutDatabase()
     const module = ctx.module(
       'crawl.ts',
@@ -193,7 +193,7 @@ describe('bad input: what the crawl gives back', { concurrency: 3 }, () => {
       assert.match(targets.get('symbol')!.lastError!, /no text/)
     })
 
-    test(`targets() that yields nonsense ends with 2; mended, the same run is finished, ${engine.name}`, async () => {
+    test(`targets() that yields invalid values ends with 2; once fixed, the same run is finished, ${engine.name}`, async () => {
       await using ctx = await ProcessTestContext.create(engine)
       const broken = CRAWL.replace('yield { key }', `yield key === 'b' ? { name: key } : { key }`)
       for (const command of ['enqueue', 'work']) {
@@ -201,7 +201,7 @@ describe('bad input: what the crawl gives back', { concurrency: 3 }, () => {
           code: 2,
           says: [
             /targets\(\) yielded \{"name":"b"\}: each target needs a key/,
-            /Nothing is lost: mend it, and the next `unstuck work` asks it again/,
+            /Nothing is lost: fix it, and the next `unstuck work` calls it again/,
           ],
         })
       }
@@ -228,7 +228,7 @@ describe('bad input: what the crawl gives back', { concurrency: 3 }, () => {
     assert.deepEqual(await ctx.ledger(), ['a/1', 'b/1', 'c/1'])
   })
 
-  test('a setup() that throws ends with 1 and says why', async () => {
+  test('a setup() that throws ends with 1 and prints the error', async () => {
     await using ctx = await ProcessTestContext.create(sqliteEngine)
     const crawl = ctx.crawl(`${CRAWL} async setup() { throw new Error('no browser found') },`)
     await assertRefused(ctx, ['work', crawl, '--drain'], { code: 1, says: [/no browser found/] })
@@ -251,7 +251,7 @@ describe('bad input: the database', { concurrency: 3 }, () => {
     )
   })
 
-  test('a PostgreSQL server that accepts and never answers', async () => {
+  test('a PostgreSQL server that accepts and never responds', async () => {
     await using ctx = ProcessTestContext.createWithoutDatabase()
     const silent = createServer(() => {}).listen(0, '127.0.0.1')
     await new Promise((resolve) => silent.once('listening', resolve))

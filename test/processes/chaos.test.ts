@@ -165,7 +165,7 @@ describe('unstuck chaos', { concurrency: 2 }, () => {
     assert.deepEqual(ctx.leftovers(), [])
   })
 
-  test('a command that fails, hangs, writes elsewhere or cannot be started is told from one that loses something', async () => {
+  test('a command that fails, hangs, writes elsewhere or cannot be started is distinguished from one that loses items', async () => {
     await using ctx = new ChaosTestContext()
     const fails = await ctx.report([], ['node', '-e', 'console.log("no luck"); process.exit(3)'])
     assert.deepEqual([fails.code, problems(fails)], [1, ['reference-failed']], fails.said)
@@ -211,7 +211,7 @@ describe('unstuck chaos', { concurrency: 2 }, () => {
         }
       })
 
-      test('a login that may not make databases is told what it can do', async () => {
+      test('a login that may not create databases gets an error with the alternatives', async () => {
         await using ctx = new ChaosTestContext()
         await query(server, "CREATE ROLE chaos_test LOGIN PASSWORD 'x'")
         try {

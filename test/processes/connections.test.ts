@@ -84,12 +84,12 @@ describe('connections to PostgreSQL', { skip: !ENGINES.includes(postgresEngine) 
     assert.ok(most >= 3 && most <= 4, `${most} connections`)
   })
 
-  test('a program with open() has at most four, and as many more as it asks for', async () => {
+  test('a program with open() has at most four, plus those that it requests', async () => {
     await using ctx = await ProcessTestContext.create(postgresEngine)
     const program = ctx.module(
       'program.ts',
       `
-        const unstuck = await open({ config: { connections: Number(process.argv[2]) || undefined } })
+        const unstuck = await open({ connections: Number(process.argv[2]) || undefined })
         const runs = await Promise.all(Array.from({ length: 8 }, (_, n) => unstuck.begin('source-' + n)))
         for (let page = 1; page <= 10; page++)
           await Promise.all(runs.map((run) => run.checkpoint({ page, items: [] }, (tx) => tx.query('SELECT 1'))))

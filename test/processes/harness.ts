@@ -290,7 +290,7 @@ export function kill(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-/** By a word in its environment: that stays with a process whoever its parent becomes. */
+/** Finds processes by a variable of their environment, which survives a change of parent. */
 function hasEnvironmentEntry(pid: string, entry: string): boolean {
   try {
     if (/^\d+ \(.*\) [ZX] /s.test(readFileSync(`/proc/${pid}/stat`, 'latin1'))) return false

@@ -13,7 +13,7 @@ const STARTS = isLong ? { sqlite: 50, postgres: 20 } : { sqlite: 12, postgres: 1
 const STARTER = `
   const unstuck = await open()
   // So many at once can keep the database from answering in time on a small machine: that is not what is looked at.
-  const patiently = async (call) => {
+  const withRetry = async (call) => {
     for (;;) {
       try {
         return await call()
@@ -22,11 +22,11 @@ const STARTER = `
       }
     }
   }
-  await using warm = await patiently(() => unstuck.begin('warm-' + process.pid))
+  await using warm = await withRetry(() => unstuck.begin('warm-' + process.pid))
   mark('ready')
   await opened('go')
   try {
-    const run = await patiently(() => unstuck.begin('same'))
+    const run = await withRetry(() => unstuck.begin('same'))
     mark('won')
     await opened('finish')
     await run.succeed()
@@ -139,7 +139,7 @@ test('P10 of five workers that start a crawl at the same moment one begins the r
   const programs = Array.from({ length: 5 }, () => ctx.unstuck('work', crawl, '--drain'))
   await ctx.waitForMarks('ready', 5)
   ctx.openGate('go')
-  // Each has two of the ten: nobody comes so late that all is done, and a new run is due.
+  // Each process has two of the ten, so none starts after all is done and begins a new run.
   await ctx.waitForMarks('page', 10)
   ctx.openGate('gate')
   for (const program of programs) assert.equal(await program.waitForExit(), 0)

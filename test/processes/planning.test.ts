@@ -6,7 +6,7 @@ import { SOME_ENGINES, ProcessTestContext } from './harness.ts'
 const TARGETS = 200
 
 for (const engine of SOME_ENGINES) {
-  test(`kill -9 in the middle of planning: the next worker asks again, no target is missing or doubled, ${engine.name}`, async () => {
+  test(`kill -9 in the middle of planning: the next worker plans again, no target is missing or duplicated, ${engine.name}`, async () => {
     await using ctx = await ProcessTestContext.create(engine)
     const crawl = ctx.crawl(`
       async *targets() {

@@ -215,7 +215,7 @@ for (const engine of isLong ? ENGINES : [sqliteEngine]) {
       await using handle = await open({ db: ctx.database.url, signals: false })
       await assert.rejects(
         handle.clean(id),
-        /is not dead: nobody works on it, but it has progress: kept/,
+        /is not dead: no worker has it, but it has progress: kept/,
       )
       const { resumable } = await handle.summary()
       assert.deepEqual(
@@ -224,7 +224,7 @@ for (const engine of isLong ? ENGINES : [sqliteEngine]) {
       )
     })
 
-    test('(e) a cleaned run cannot be reverted while a newer run is live, and the error says so', async () => {
+    test('(e) a cleaned run cannot be reverted while a newer run is live, and the error gives this reason', async () => {
       await using ctx = await ProcessTestContext.create(engine)
       const id = await createDeadJob(ctx, 0)
       await cli(ctx, 'clean', '--auto')
@@ -361,7 +361,7 @@ for (const engine of isLong ? ENGINES : [sqliteEngine]) {
       )
     })
 
-    test('work marks a dead run as abandoned and begins anew, as check had said', async () => {
+    test('work marks a dead run as abandoned and begins a new one, as check announced', async () => {
       await using ctx = await ProcessTestContext.create(engine)
       const crawl = ctx.crawl(
         `*targets() { yield { key: 'a' } }, async page() { return { next: null } }`,
@@ -413,7 +413,7 @@ for (const engine of isLong ? ENGINES : [sqliteEngine]) {
       assert.deepEqual(trail, ['resume', 'fail'])
     })
 
-    test('the monitor cleans dead runs by age only if the policy says so, and otherwise logs them once', async () => {
+    test('the monitor cleans dead runs by age only if the policy allows it, and otherwise logs them once', async () => {
       await using ctx = await ProcessTestContext.create(engine)
       const store = await ctx.store()
       const leave = async (source: string, policy: string): Promise<void> => {
@@ -474,7 +474,7 @@ describe('(g) recovery meets an unreachable database at server start', () => {
     ['refuses', false],
     ['never answers', true],
   ] as const) {
-    test(`one that ${what}: the server starts, and is told`, async () => {
+    test(`one that ${what}: the server starts, and a warning is logged`, async () => {
       await using ctx = ProcessTestContext.createWithoutDatabase(sqliteEngine)
       const silent: Server = createServer(() => {})
       await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { watchdogIntervalMs } from '../../src/interfaces/cli/sd-notify.ts'
+import { watchdogIntervalMs } from '../../src/lib/process/sd-notify.ts'
 import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
 import { Program, SHORT_LEASE, ProcessTestContext, waitFor } from './harness.ts'
 
@@ -60,7 +60,7 @@ class NotifySocket {
     })
   }
 
-  /** The test is over: nobody need listen any more. */
+  /** Stops listening at the end of the test. */
   async close(): Promise<void> {
     this.#listener.signal('SIGKILL')
     await this.#listener.exited
@@ -88,7 +88,7 @@ test(
     await socket.waitForMessage(/^STATUS=run [0-9a-f]{8} of portal: at work$/)
     await program.waitForOutput('for us: .')
 
-    // Whoever holds the write lock keeps all others from writing: the database is as good as gone.
+    // While another process holds the write lock no write succeeds: the database is unavailable.
     using other = new DatabaseSync(ctx.database.url.slice('sqlite:'.length), { timeout: 5_000 })
     other.exec('BEGIN IMMEDIATE')
     await sleep(1_500)

@@ -94,7 +94,7 @@ describe('P13 shutdown, at any moment', { concurrency: 3 }, () => {
     const program = ctx.unstuck('work', crawl, '--no-start')
     await ctx.waitForMarks('setup')
     {
-      // Nobody can write now: the claim waits.
+      // No process can write now: the claim waits.
       using lock = new DatabaseSync(ctx.database.url.slice('sqlite:'.length), { timeout: 5_000 })
       lock.exec('BEGIN IMMEDIATE')
       ctx.openGate('gate')
@@ -104,7 +104,7 @@ describe('P13 shutdown, at any moment', { concurrency: 3 }, () => {
       await program.waitForOutput('finishing the pages in progress')
     }
     assert.equal(await program.waitForExit(), 0)
-    assert.match(program.output, /a handed back after page 0/)
+    assert.match(program.output, /a released after page 0/)
     for (const { status, epoch, attempts, crashes } of (await ctx.targets()).values()) {
       assert.deepEqual([status, epoch, attempts, crashes], ['planned', 1, 0, 0])
     }
@@ -166,7 +166,7 @@ describe('P13 shutdown, at any moment', { concurrency: 3 }, () => {
     assert.deepEqual((await (await ctx.store()).runs({ limit: 1 })).items, [])
   })
 
-  test('SIGTERM during planning does not wait for targets(): the next worker asks it again', async () => {
+  test('SIGTERM during planning does not wait for targets(): the next worker calls it again', async () => {
     await using ctx = await ProcessTestContext.create(sqliteEngine)
     const crawl = ctx.crawl(`
       async *targets() {

@@ -194,7 +194,7 @@ test('exit code 0 is a success, also when stopped while leftover processes are b
   await ctx.assertNoProcessesLeft()
 })
 
-test('a run that could not be started for another reason is handed back, not left running', async () => {
+test('a run that could not be started for another reason is released, not left running', async () => {
   await using ctx = await ProcessTestContext.create(sqlite!)
   const folder = dirname(ctx.database.url.slice('sqlite:'.length))
   writeFileSync(join(folder, 'runs'), 'a file where a folder belongs')

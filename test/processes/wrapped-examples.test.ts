@@ -448,7 +448,7 @@ describe('examples of wrapped commands', { concurrency: 2 }, () => {
         env,
       )
       const browsers = (): number[] => processesOf(CHROME_PATH)
-      // When the test fails: they have overwritten their environment, and nobody else would find them.
+      // When the test fails: these processes replaced their environment, so nothing else finds them.
       using _ended = { [Symbol.dispose]: () => browsers().forEach((pid) => kill(pid, 'SIGKILL')) }
 
       await lives.untilStopped('SIGTERM to unstuck', [2, 0], () => {

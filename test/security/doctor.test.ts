@@ -10,7 +10,7 @@ import { temporaryFolder } from '../../src/testing/sqlite-engine.ts'
 const CANARY = 'canary-hunter2'
 const SLACK = `https://hooks.example/services/${CANARY}`
 
-/** Who runs the tests is nothing to be mended. */
+/** The user who runs the tests is not a finding. */
 const MACHINE_CHECK = 'user'
 
 function configure(folder: string, code: string): string {
@@ -124,7 +124,7 @@ test('S34 doctor --security finds nothing where all is as it should be', async (
   await store.close()
 })
 
-test('S34 without a token, and with a config that cannot be read, doctor --security says so', async () => {
+test('S34 doctor --security reports a missing token and an unreadable config', async () => {
   using folder = temporaryFolder()
   const fresh = await runSecurityDoctor(folder.path, {})
   fresh.assertOnlyProblems(MACHINE_CHECK, 'tokens')

@@ -23,7 +23,7 @@ async function post(ctx: HttpTestContext, path: string, headers: Record<string, 
   return promise
 }
 
-test('S38 a forwarded request is not local: without a token it is refused and told to make one', async () => {
+test('S38 a forwarded request is not local: without a token it is refused, with the command that creates one', async () => {
   await using ctx = await createHttpTestContext({ ...probes, tokens: false })
   assert.equal((await ctx.call('GET', '/api/look/a')).status, 200)
   for (const name of [

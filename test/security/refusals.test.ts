@@ -59,7 +59,7 @@ test('S42 every refused call is counted by its code and logged with where it cam
   for (const route of MUTATION_ROUTES.slice(0, 5)) {
     await ctx.call(route.method, pathOf(route), { as: 'viewer' })
   }
-  // What is only wrong, not refused to somebody, is no news.
+  // An invalid request is not a refusal, so it is not counted.
   await ctx.call('GET', '/api/nowhere', { as: 'viewer' })
   await ctx.call('GET', '/api/runs?limit=x', { as: 'viewer' })
   const after = await counts(ctx, 'unstuck_http_refused_total')

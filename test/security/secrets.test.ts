@@ -15,7 +15,7 @@ import { READ_ROUTES, pathOf } from './route-walk.ts'
 
 /** In every secret that there is. No output may ever hold it. */
 const CANARY = 'canary-hunter2'
-/** Nobody is there. */
+/** No server listens here. */
 const UNREACHABLE = `postgres://me:${CANARY}-db@127.0.0.1:1/x`
 const ENV = {
   UNSTUCK_ADMIN_TOKEN: `${CANARY}-admin-token-0123456789abcdef`,
@@ -135,7 +135,7 @@ test('S17 S16 nor do the API, the log, the journal or a command that prints its 
   assert.ok(assertNoSecretsInFiles(cwd) >= 3)
 })
 
-test('S18 a secret is not taken by a flag, is not said again, and the way to give it is', async () => {
+test('S18 a secret given by a flag is refused and not printed, and the error names the accepted way', async () => {
   using folder = temporaryFolder()
   const calls = [
     ['serve', `--token=${CANARY}`],
@@ -154,7 +154,7 @@ test('S18 a secret is not taken by a flag, is not said again, and the way to giv
 })
 
 test('S27 with sslmode=verify-full it connects neither in plain text nor under an untrusted certificate', async () => {
-  // To a server that has TLS, whose certificate nobody has signed; and to one that has none.
+  // To a TLS server with a self-signed certificate, and to a server without TLS.
   await using tls = await mailSink(undefined, true)
   for (const answer of ['S', 'N']) {
     const heard: Buffer[] = []

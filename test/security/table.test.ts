@@ -11,7 +11,7 @@ const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8')
 const POINTS = 34
 const POINTS_MAX = 42
 
-test('S34 every point of docs/reference/security.md names tests that are there, or says plainly what is not', () => {
+test('S34 every point of docs/reference/security.md names existing tests, or states what is missing', () => {
   const rows = read('docs/reference/security.md')
     .split('\n')
     .filter((line) => /^\| S\d+ \|/.test(line))

@@ -9,7 +9,7 @@ import type { LivenessAssessment } from './liveness.ts'
 /**
  * How a live run is doing, worst first; the only order. `orphaned`: its workers are lost and none has continued it ·
  * `dead`: no progress, and older than `abandonAfter` · `stalled`: no progress or too long, with a worker present ·
- * `unknown`: nothing can be said about its worker · `interrupted`: has work left and continues with the next worker ·
+ * `unknown`: the liveness of its worker is unknown · `interrupted`: has work left and continues with the next worker ·
  * `paused`: kept by `onStale: 'keep'` beyond `staleAfter` · `waiting` to be started · `healthy`.
  */
 export const HEALTH_STATES = [
@@ -115,7 +115,7 @@ function interrupted({ run, policy, now }: HealthFacts): Classified {
       }
 }
 
-/** The row does not name its owner: only its last change says whether it is being worked on. */
+/** The row does not name its owner: only its last change shows whether it is being worked on. */
 function withoutKnownOwner({ policy }: HealthFacts, idleMs: number): Classified {
   const because = `no owner is known, and it last changed ${humanizeDuration(idleMs)} ago`
   if (idleMs > policy.abandonAfterMs) return { state: 'orphaned', severity: 'stuck', because }

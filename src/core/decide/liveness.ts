@@ -20,7 +20,7 @@ export const TRUSTED_OBSERVER: ObserverHealth = {
 
 export type LivenessAssessment = { readonly liveness: Liveness; readonly because: string }
 
-/** What the evidence says about a worker. Strongest first; the sentence names the one that was used. */
+/** Assesses a worker by its evidence, strongest first; the sentence names the evidence that was used. */
 export function assessLiveness(evidence: Evidence, observer: ObserverHealth): LivenessAssessment {
   const { presence, presenceKind, process, heartbeatAgeMs, leaseMs } = evidence
   const { serverUpMs = Infinity } = evidence

@@ -346,7 +346,7 @@ const cases: [string, Case, Action, RegExp][] = [
     'a person took back an earlier verdict',
     { target: null, run: { createdAt: NOW - 100 * HOUR, isReopened: true } },
     'leave',
-    /a person/,
+    /an operator reopened it/,
   ],
   [
     'the run has ended',

@@ -16,13 +16,13 @@ export type Snapshot = {
     readonly resumedAt: Millis | null
     readonly lastActivityAt: Millis
     readonly retries: number
-    /** All targets are in and none is open: it only has to be settled, which whoever finished the last one is about to do. */
+    /** All targets are in and none is open: it only has to be settled, which the worker that finished the last one is about to do. */
     readonly isComplete: boolean
     /** Anything extracted, skipped or checkpointed, or a file in its output directory. */
     readonly hasProgress: boolean
     /** A person took back an earlier verdict: nothing automatic touches it until it has an owner again. */
     readonly isReopened: boolean
-    /** It is a row of a user's own table: nobody but recovery looks after it. */
+    /** It is a row of a user's own table: only recovery manages it. */
     readonly isAdopted?: boolean
   }
   /** Null when the run as a whole is judged. */
@@ -35,7 +35,7 @@ export type Snapshot = {
     readonly errors: number
     readonly lastActivityAt: Millis
   } | null
-  /** Null when nobody is known to have it. */
+  /** Null if no owner is known. */
   readonly owner: LivenessAssessment | null
   /** The owner is not proven dead and holds the source's guard: its command may still run, and no other copy can start. */
   readonly mayStillRun?: boolean
@@ -92,7 +92,7 @@ function withOwnerPresent(
 
 function withOwnerLost(snapshot: Snapshot, owner: LivenessAssessment, policy: Policy): Decision {
   const { run, target, mayStillRun = false } = snapshot
-  // Of whoever works on a user's own row silence proves nothing, and this goes into their table.
+  // Silence proves nothing about the owner of a user's own row, and the verdict is written to the user's table.
   const isUnproven = run.isAdopted && owner.liveness === 'silent'
   const end = isUnproven ? 'no sign of life' : 'process ended unexpectedly'
   if (target && target.crashesAlone >= policy.maxCrashes) {
@@ -126,7 +126,7 @@ function describeResumePoint(target: Snapshot['target']): string {
   return target.hasProgress ? 'from its last checkpoint' : 'with what it has'
 }
 
-/** Of a target in a crawl its own pages count; a run with one target may also have said how far it is. */
+/** For a target of a crawl its own pages count; a run with one target may also have reported progress. */
 function hasAnyProgress(run: Snapshot['run'], target: Snapshot['target']): boolean {
   if (target && run.kind === 'crawl') return target.hasProgress
   return run.hasProgress || (target?.hasProgress ?? false)
@@ -135,14 +135,12 @@ function hasAnyProgress(run: Snapshot['run'], target: Snapshot['target']): boole
 function withoutOwner({ run }: Snapshot, policy: Policy, now: Millis): Decision {
   const age = now - run.createdAt
   const idle = now - run.lastActivityAt
-  // Of a row in a user's own table it is only known that nothing tells of an owner.
+  // A row of a user's own table may have an owner that it does not name.
   const nobody =
-    run.isAdopted && run.status === 'running'
-      ? 'nobody is known to work on it'
-      : 'nobody works on it'
+    run.isAdopted && run.status === 'running' ? 'no owner is known' : 'no worker has it'
   if (run.isReopened)
-    return verdict('leave', 'a person opened it again, and nobody has had it since')
-  // Only what claims to be running can be stale: of a queued or interrupted run it is known that nobody has it.
+    return verdict('leave', 'an operator reopened it, and no worker has had it since')
+  // Only a run with status running can be stale: a queued or interrupted run has no owner.
   const isStale =
     run.status === 'running' && policy.staleAfterMs !== null && idle > policy.staleAfterMs
   if (isStale && policy.onStale === 'fail') {

@@ -30,7 +30,7 @@ test('a page that the store cannot keep is not tried again', () => {
   assert.deepEqual(after(0, 0.5, new PageRejectedError('a NUL')), { action: 'fail' })
 })
 
-test('an error that the handler says cannot be retried fails its target, also one of another copy of the package', () => {
+test('an error that the handler marks as final fails its target, also one of another copy of the package', () => {
   const error = new NonRetryableError('gone')
   assert.deepEqual(after(0, 0.5, error), { action: 'fail' })
   const foreign = Object.assign(new Error('gone'), {

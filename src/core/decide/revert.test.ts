@@ -460,7 +460,7 @@ always('nothing older than the last revert is reverted', (facts, decision) => {
   assert.deepEqual(decideRevert({ ...facts, trail }), decision)
 })
 
-test('a row written by recovery is told apart from a later write of its own program, whatever the precision of the column', () => {
+test('a row written by recovery is distinguished from a later write of its own program, whatever the precision of the column', () => {
   const at = Date.UTC(2026, 10, 17, 12, 30, 15, 678)
   const after = { status: 'failed', written: { error: 'it is dead', finishedAt: iso(at) } }
   const left = { error: 'it is dead', finishedAt: at }

@@ -27,7 +27,7 @@ export type RevertDecision =
       readonly undoes: string
       readonly to: RunStatus
       readonly targets: readonly { id: TargetId; status: TargetStatus; seq: number }[]
-      /** The retry that followed it: nobody has begun it, so it is cancelled. */
+      /** The retry that followed it: it has not begun, so it is cancelled. */
       readonly cancel: RunId | null
     }
   | { readonly action: 'refuse'; readonly because: string; readonly isOtherLive: boolean }
@@ -71,7 +71,7 @@ export function decideRevert({ run, trail, targets, otherLive }: RevertFacts): R
   return {
     action: 'revert',
     undoes: (ending ?? stopped[0]!).action,
-    // Nobody has it at this moment: the next claim makes it running again.
+    // It is not claimed now: the next claim makes it running again.
     to: isLive(run.status) ? run.status : reopened,
     targets: targets
       .filter(({ id }) => stopped.some((entry) => entry.target === id))
@@ -80,7 +80,7 @@ export function decideRevert({ run, trail, targets, otherLive }: RevertFacts): R
   }
 }
 
-/** What made the run what it is. What ended it before somebody opened it again is over. */
+/** The action that led to the run's status. An end before a reopening no longer counts. */
 function findEnding(done: readonly AuditedAction[], run: Run): AuditedAction | undefined {
   const opened = done.findIndex(reopensRun)
   return (opened === -1 ? done : done.slice(0, opened)).find((entry) => isEnding(entry, run))
@@ -97,7 +97,7 @@ function reopensRun({ action, after }: AuditedAction): boolean {
   return action === 'rewind' || (isRecord(after) && isRecord(after['targets']))
 }
 
-/** It set a target aside, and nobody has put it back in line since. */
+/** It parked a target that has not been unparked since. */
 function isStillStopped(
   { action, target: id, before, after }: AuditedAction,
   at: number,
@@ -122,7 +122,7 @@ const SECOND_MS = 1_000
 const MINUTE_MS = 60_000
 
 /**
- * What an entry says was written into a row of a user's own table still stands there. The column may hold less of it: the
+ * Returns true if a row of a user's own table still holds what the entry recorded. The column may hold less of it: the
  * beginning of an error, a time to the second, or a day, which counts as its end.
  */
 export function isUnchanged(

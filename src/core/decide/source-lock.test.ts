@@ -80,7 +80,7 @@ test('a lock file that is free while its process is alive is no reason to kill i
   assert.equal(decideSourceLock(SOURCE_LOCK, makeHolder({ presence: 'free' })).action, 'wait')
 })
 
-test('on another machine nothing is proven: it waits lease and kill timeout, and says so', () => {
+test('on another machine nothing is proven: it waits lease and kill timeout, and reports so', () => {
   const early = decideSourceLock(
     SOURCE_LOCK,
     makeHolder({ process: 'unknown', heartbeatAgeMs: 44_000 }, false),

@@ -3,7 +3,7 @@ import { humanizeDuration } from '../model/time.ts'
 import type { Evidence } from '../model/worker.ts'
 import type { LivenessAssessment } from './liveness.ts'
 
-/** Whoever holds the guard of a source, as it is seen from here. */
+/** The holder of a source lock, as observed from this machine. */
 export type LockHolder = {
   readonly assessment: LivenessAssessment
   readonly evidence: Evidence
@@ -12,7 +12,7 @@ export type LockHolder = {
 }
 
 export type SourceLockDecision =
-  /** Nobody has it, or whoever had it cannot be there any more. */
+  /** The lock is free, or its holder has provably ended. */
   | { readonly action: 'take'; readonly because: string }
   /** Its holder is dead or silent on this machine: end what is left of it, then take it. */
   | { readonly action: 'end-tree'; readonly because: string }
@@ -26,7 +26,7 @@ export function decideSourceLock(
   holder: LockHolder | null,
 ): SourceLockDecision {
   if (!sourceLock || sourceLock.worker === null || !holder)
-    return { action: 'take', because: 'nobody has it' }
+    return { action: 'take', because: 'the lock is free' }
   const { assessment, evidence, isLocal } = holder
   const { liveness, because } = assessment
   const isLost = liveness === 'gone' || liveness === 'silent'

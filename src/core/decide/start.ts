@@ -5,11 +5,11 @@ import type { SourceLockDecision } from './source-lock.ts'
 export type StartAction = 'start' | 'resume' | 'clean' | 'wait'
 export type StartAdvice = { readonly action: StartAction; readonly because: string }
 
-/** What the source's live run, if any, means for whoever wants to start. `judged`: what recovery would do with it. `guard`: whether a copy of its command may start. */
+/** Decides whether a start is possible beside the source's live run, if any. `judged`: what recovery would do with it. `guard`: whether a copy of its command may start. */
 export function decideStart(
   live: {
     readonly hasProgress: boolean
-    /** Somebody has it: alive, or not proven dead. */
+    /** Its owner is alive, or not proven dead. */
     readonly isHeld: boolean
   } | null,
   decision: Decision | null,

@@ -19,7 +19,7 @@ export type HeartbeatHandlers = {
 
 const STATS_EVERY_MS = 10_000
 
-/** The side of the heartbeat that works: tells the service which claims are held, and learns which were lost. */
+/** The worker's side of the heartbeat: reports the held claims to the service, and receives the lost ones. */
 export class HeartbeatClient {
   readonly #handlers: HeartbeatHandlers
   readonly #transport: HeartbeatTransport

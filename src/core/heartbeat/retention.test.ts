@@ -18,7 +18,7 @@ import { claimOne, registerWorker, savePage, enqueueCrawl } from '../../testing/
 import { postgresEngine } from '../../testing/postgres-engine.ts'
 import { sqliteEngine } from '../../testing/sqlite-engine.ts'
 import { REAL_CLOCK } from '../host/clock.ts'
-import { pruneJournals } from '../../features/journal/prune-journals.ts'
+import { pruneJournals } from '../../lib/files/prune-journals.ts'
 import { runJob } from './jobs.ts'
 import { sampleJob } from './sampling.ts'
 

@@ -157,7 +157,7 @@ test('the store calls of a service over three minutes with a gap and an outage',
   assert.equal(events.filter(({ type }) => type === 'heartbeat').length, 17, 'one every 10 s')
 })
 
-test('a service that leads nothing sends heartbeats and asks for leadership', async () => {
+test('a service that leads nothing sends heartbeats and requests leadership', async () => {
   const { clock, recording, service } = startService()
   recording.isLeader = false
   await service.start()

@@ -79,7 +79,7 @@ const CLOCK_EVERY_MS = 100
 
 /** Starts a service on a thread of this process. */
 export function threadTransport(db: string, options: HeartbeatOptions): HeartbeatTransport {
-  // The main thread writes its clock here; the age of the value tells the service how long the event loop is blocked.
+  // The main thread writes its clock here; the age of the value shows the service how long the event loop is blocked.
   const clockBuffer = new SharedArrayBuffer(4)
   const writeClock = (): void => {
     Atomics.store(new Int32Array(clockBuffer), 0, uptimeMs() | 0)

@@ -1,8 +1,8 @@
-/** What people can be told of. */
+/** The events that can raise an alert. */
 export const ALERT_KINDS = ['orphans', 'dead', 'parked', 'silent', 'overrun', 'gave-up'] as const
 export type AlertKind = (typeof ALERT_KINDS)[number]
 
-/** How people can be told. */
+/** The channels of notifications. */
 export const CHANNEL_NAMES = ['slack', 'email', 'webhook'] as const
 export type ChannelName = (typeof CHANNEL_NAMES)[number]
 
@@ -12,9 +12,9 @@ export type AlertRule = {
   readonly sources: readonly string[]
   /** Empty: it only shows on the dashboard. */
   readonly to: readonly ChannelName[]
-  /** People are told again after this long, if it is still so; null: never. */
+  /** Repeats the notification after this long while the alert is open; null: never. */
   readonly repeatMs: number | null
-  /** Whether people are told when it is over. */
+  /** Whether to notify when the alert is resolved. */
   readonly notifyResolved: boolean
 } & (
   | {
@@ -27,7 +27,7 @@ export type AlertRule = {
 
 export const DEFAULT_REPEAT_MS = 4 * 3_600_000
 
-/** What counts without a word in the config: everything shows on the dashboard, and nobody is woken. */
+/** Rules without a config: everything shows on the dashboard, and no notification is sent. */
 export const DEFAULT_RULES: readonly AlertRule[] = ALERT_KINDS.map((when) => {
   const rule = { sources: [], to: [], repeatMs: DEFAULT_REPEAT_MS, notifyResolved: true }
   return when === 'orphans'

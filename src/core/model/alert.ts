@@ -5,7 +5,7 @@ import type { Millis } from './time.ts'
 export type Alert = {
   /** What it is about; the same cause is the same alert, however often it is seen. */
   readonly cause: string
-  /** The rules by which it is open, as a hash: who has them says when it is over. */
+  /** Hash of the alert rules that opened it: only a process with the same rules resolves it. */
   readonly owner: string
   readonly rule: string
   readonly source: string | null
@@ -13,10 +13,10 @@ export type Alert = {
   readonly because: string
   /** What to type. */
   readonly command: string
-  /** When it was first seen; set anew when a resolved cause comes back. */
+  /** When it was first seen; reset when a resolved alert is raised again. */
   readonly since: Millis
   readonly lastSeenAt: Millis
-  /** When anybody was last told, perhaps before `since`; null: nobody ever was. */
+  /** When the last notification was sent, perhaps before `since`; null: never. */
   readonly lastSentAt: Millis | null
   /** By destination. */
   readonly deliveries: Readonly<Record<string, AlertDelivery>>
@@ -32,5 +32,5 @@ export type AlertDelivery = {
   readonly endedAt: Millis | null
 }
 
-/** An owner that has not seen its alert for this long has ended: who finds the same takes it over. */
+/** An owner that has not confirmed its alert for this long has ended: the next process that finds the same cause takes it over. */
 export const ALERT_OWNER_TIMEOUT_MS = 120_000

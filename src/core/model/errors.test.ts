@@ -60,7 +60,7 @@ test('the codes that scripts use are those of the contract', () => {
   assert.deepEqual(Object.values(EXIT), [0, 1, 2, 3, 5, 6, 7, 9, 75])
 })
 
-test('an error says what happened, to what, and what to do', () => {
+test('an error describes what happened, to what, and what to do', () => {
   const error = new PageBehindError(claim.target, 2, 5)
 
   assert.match(error.message, new RegExp(claim.target.slice(-8)))

@@ -8,7 +8,7 @@ import type { Timestamp } from './time.ts'
 const IS_UNSTUCK_ERROR = Symbol.for('unstuck.error')
 
 /**
- * The base of every error of Unstuck: a stable `code`, the facts as `data`, and a message that says what happened and
+ * The base of every error of Unstuck: a stable `code`, the facts as `data`, and a message that describes what happened and
  * what to do. See docs/reference/errors.md. `exitCodeOf(error)` returns the exit code for a script.
  */
 export class UnstuckError<K extends ErrorCode = ErrorCode> extends Error {
@@ -129,7 +129,7 @@ export type DatabaseErrorCode =
   | 'E_SCHEMA_NEWER'
   | 'E_SCHEMA_OLDER'
 
-/** The database cannot be used, now or at all: `code` says which. */
+/** The database cannot be used, now or at all, depending on `code`. */
 export class DatabaseError<
   K extends DatabaseErrorCode = DatabaseErrorCode,
 > extends UnstuckError<K> {
@@ -253,18 +253,6 @@ export class RefusedError extends UnstuckError<'E_REFUSED'> {
   /** Called by Unstuck. */
   constructor(message: string, { otherRunIsLive = false }: { otherRunIsLive?: boolean } = {}) {
     super('E_REFUSED', message, { otherRunIsLive })
-  }
-}
-
-/** `plan` of a preview does not fit any more: nothing was done. `data.preview` is what would be done now. */
-export class PlanChangedError extends UnstuckError<'E_PLAN_CHANGED'> {
-  /** Called by Unstuck. */
-  constructor(preview: unknown) {
-    super(
-      'E_PLAN_CHANGED',
-      'Something changed since the preview: nothing was done. Look at the new one, then pass its plan.',
-      { preview },
-    )
   }
 }
 

@@ -23,7 +23,7 @@ test('the short form is the last eight digits: the first are the time, and alike
   assert.equal(new Set(ids.map(shortId)).size, 100)
 })
 
-test('an id tells when it was made', () => {
+test('an id contains its creation time', () => {
   const before = Date.now()
   const id = newId()
 

@@ -5,19 +5,19 @@ export type Id = string
 export type RunId = Id
 export type TargetId = Id
 export type WorkerId = Id
-/** Chosen by the claiming process before it asks, so that an answer that got lost can be asked for again. */
+/** Chosen by the claiming process before the call, so that a call whose response was lost can be repeated. */
 export type ClaimId = Id
 
 export function newId(): Id {
   return randomUUIDv7()
 }
 
-/** What people see and type. The first digits of a UUIDv7 are the time and look alike; the last are random. */
+/** The short form that is printed and typed. The first digits of a UUIDv7 are the time and look alike; the last are random. */
 export function shortId(id: Id): string {
   return id.slice(-8)
 }
 
-/** When an id was made, by the clock of whoever made it: good for a chart, not for a judgement. */
+/** Creation time of an id by the clock of its creator: good enough for a chart, not for a verdict. */
 export function timestampOfId(id: Id): number {
   return Number.parseInt(id.slice(0, 13).replace('-', ''), 16)
 }

@@ -1,4 +1,4 @@
-/** Seconds up to which a call is counted into each step, unless said; what took longer is counted beyond the last. */
+/** Default upper bounds of the buckets, in seconds; longer calls are counted beyond the last. */
 export const LATENCY_BUCKETS = [
   0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 ] as const

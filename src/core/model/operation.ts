@@ -1,6 +1,6 @@
 import type { Millis } from './time.ts'
 
-/** What somebody asked for over HTTP, whether or not it changed anything. */
+/** A mutating request over HTTP, whether or not it changed anything. */
 export type Operation = {
   /** Grows; the order of things. */
   readonly id: number

@@ -15,7 +15,7 @@ export class NonRetryableError extends UnstuckError<'E_NOT_RETRYABLE'> {
 }
 
 /**
- * Thrown by a page that knows when to come back: after a duration, at a date, or when the `Retry-After` of a response says
+ * Thrown by a page that knows when to come back: after a duration, at a date, or when the `Retry-After` of a response allows it
  * so. Without a time that can be read, the usual pause applies. It counts as a retry like any error.
  * @example if (response.status === 429) throw new RetryLaterError(response)
  */

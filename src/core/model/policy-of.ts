@@ -10,7 +10,7 @@ export const PRESETS = {
 } as const satisfies Record<string, Partial<Policy>>
 export type Preset = keyof typeof PRESETS
 
-/** What a config says about policies. Plain JSON: it is also sent to the heartbeat thread. */
+/** The policies of a config. Plain JSON: it is also sent to the heartbeat thread. */
 export type PolicyOverrides = {
   readonly preset: Preset | null
   /** By source. */

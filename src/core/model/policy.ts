@@ -155,7 +155,7 @@ const GROUP_FIELDS: readonly string[] = [
   'backoffMax',
 ] satisfies (keyof GroupPolicyOptions)[]
 
-/** The name that people write for a field of a policy: `maxSilence` for `maxSilenceMs`. */
+/** The name of a policy field in the config: `maxSilence` for `maxSilenceMs`. */
 export function optionNameOf(field: string): string {
   return Object.entries(FIELDS).find(([, { to }]) => to === field)?.[0] ?? field
 }
@@ -192,7 +192,7 @@ export function makePolicy(
   return { policy: mistakes.length === 0 ? made : base, mistakes }
 }
 
-/** What is said, field by field, under the names that a policy keeps it by. */
+/** The given fields under the names of `Policy`. */
 function readFields(
   options: Record<string, unknown>,
   known: readonly string[],

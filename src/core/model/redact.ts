@@ -11,7 +11,7 @@ export function redact(text: string): string {
 }
 
 function redactCredentials(text: string): string {
-  // Most addresses name nobody: a log is full of them, and they cost no more than this look.
+  // Most addresses have no user part: a log is full of them, and this check is cheap.
   return text.includes('@') ? text.replace(WORDS, redactCredentialsInWord) : text
 }
 
@@ -24,7 +24,7 @@ function redactNamedValues(text: string): string {
     .replace(AUTHORIZATION, `$1${MASK}`)
 }
 
-/** The arguments of a command, for people: also where name and value are two arguments, or `-pVALUE` is one. */
+/** The arguments of a command without secrets: also where name and value are two arguments, or `-pVALUE` is one. */
 export function redactArguments(command: readonly string[]): string[] {
   const program = command[0]?.split(/[\\/]/).at(-1) ?? ''
   return command.map((part, n) => {
@@ -147,7 +147,7 @@ const PATH_MIN = 12
 
 /** Of the address of a database or a mail server; none where there is no password in it. */
 export function passwordsIn(address: string): string[] {
-  // As an address should be written, and as people write one whose password holds a slash or an @.
+  // Matches an address in its correct form, and one whose password contains an unescaped slash or @.
   const written = /^[a-z][a-z0-9+.-]*:\/\/[^:@]*:(.*)@/i.exec(address)?.[1]
   const url = URL.parse(address)
   return [written, url?.password, url?.searchParams.get('password')].filter(

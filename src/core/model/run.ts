@@ -73,14 +73,14 @@ export type Run = {
   readonly startedAt: Millis | null
   /** When it was last taken up again after an interruption: `maxDuration` counts from here. */
   readonly resumedAt: Millis | null
-  /** When a person opened it again; null once it has had an owner since. Until then nothing automatic ends it. */
+  /** When an operator reopened it; null once it has had an owner since. Until then nothing automatic ends it. */
   readonly reopenedAt: Millis | null
   /** Set when all targets are in. Until then the run cannot end. */
   readonly plannedAt: Millis | null
   readonly finishedAt: Millis | null
   readonly lastActivityAt: Millis
   readonly counts: Counts
-  /** What a run with one target said of its progress; null for a crawl, or when it said nothing. */
+  /** The progress that a run with one target reported; null for a crawl, or if it reported none. */
   readonly progress: { readonly done: number; readonly total: number } | null
   /** How often it was taken up again. */
   readonly resumes: number

@@ -2,7 +2,7 @@ import type { WorkerId } from './id.ts'
 import type { Millis } from './time.ts'
 
 /**
- * The right to start copies of a source's command. Whoever wraps the command holds it for its whole life, also between
+ * The right to start copies of a source's command. The wrapping process holds it for its whole life, also between
  * cycles, so that a second copy starts only when every process of the first is gone.
  */
 export type SourceLock = {

@@ -2,7 +2,7 @@ import { UsageError } from './errors.ts'
 
 const RULE = 'a name of 1 to 200 characters without control characters or lone surrogates'
 
-/** Names are shown in terminals and logs, and typed by people. What is wrong with one, as the end of a sentence; null when nothing is. */
+/** Names are shown in terminals and logs, and typed by hand. Returns what is wrong with a name as the end of a sentence, or null. */
 export function sourceMistake(source: unknown): string | null {
   const isName =
     typeof source === 'string' &&

@@ -13,7 +13,7 @@ export type StandardSchema<In = unknown, Out = In> = {
   }
 }
 
-/** What a schema says about a value. */
+/** The result of a validation. */
 export type SchemaResult<Out> =
   | { readonly value: Out; readonly issues?: undefined }
   | { readonly issues: readonly SchemaIssue[] }

@@ -30,7 +30,7 @@ export type TargetInput = {
 
 /** Where the next worker picks up. All of it moves with a page, or not at all. */
 export type Cursor = {
-  /** Checkpoints committed so far. Each page says which one it expects to follow. */
+  /** Checkpoints committed so far. Each page names the one it follows. */
   readonly seq: number
   /** The last completed page; 0 before the first. It only grows. */
   readonly page: number
@@ -49,9 +49,9 @@ export type Target = Cursor & {
   readonly group: string | null
   readonly url: string | null
   readonly status: TargetStatus
-  /** Counts every claim ever made, so that a late worker can be told from a live one. */
+  /** Counts every claim ever made; distinguishes a late worker from the current one. */
   readonly epoch: number
-  /** The current claim, or the last one when nobody holds it. */
+  /** The current claim, or the last one if the target is not claimed. */
   readonly claimId: ClaimId | null
   readonly worker: WorkerId | null
   readonly claimedAt: Millis | null

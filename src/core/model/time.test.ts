@@ -56,7 +56,7 @@ test('timestamps are formatted in UTC', () => {
   assert.equal(iso(0), '1970-01-01T00:00:00.000Z')
 })
 
-test('a duration is written in the largest unit that says it exactly, and reads back the same', () => {
+test('a duration is written in the largest exact unit, and reads back the same', () => {
   const all: [number, string][] = [
     [15 * 60_000, '15m'],
     [90_000, '90s'],

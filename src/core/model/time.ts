@@ -1,4 +1,4 @@
-/** A moment, in milliseconds since 1970 (UTC), by the store's clock unless a comment says otherwise. */
+/** A moment, in milliseconds since 1970 (UTC), by the store's clock unless noted otherwise. */
 export type Millis = number
 
 /** A moment as text: ISO 8601 in UTC with milliseconds. Sorts as text. */
@@ -23,7 +23,7 @@ export function parseDuration(value: unknown): number | null {
   return match && unit ? Math.round(Number(match[1]) * unit) : null
 }
 
-/** A duration as people write it, in the largest unit that says it exactly: `15m`, `24h`, `250ms`; days from the third on. */
+/** Formats a duration in its largest exact unit: `15m`, `24h`, `250ms`; days from the third on. */
 export function formatDuration(ms: number): string {
   const isLong = ms > 2 * UNITS['d']!
   const fitting = Object.entries(UNITS).findLast(
@@ -32,7 +32,7 @@ export function formatDuration(ms: number): string {
   return fitting ? `${ms / fitting[1]}${fitting[0]}` : `${ms}ms`
 }
 
-/** An age in words for people: `850 ms`, `4 s`, `12 min`, `26 h`, `3 days`. */
+/** Formats an age for reading: `850 ms`, `4 s`, `12 min`, `26 h`, `3 days`. */
 export function humanizeDuration(ms: number): string {
   if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`
   if (ms < 120_000) return `${Math.round(ms / 1_000)} s`

@@ -15,7 +15,7 @@ export const RUN_TRANSITIONS: Readonly<Record<RunStatus, readonly RunStatus[]>> 
   queued: ['running', 'cancelled', 'abandoned', 'failed', 'succeeded'],
   running: ['interrupted', 'succeeded', 'failed', 'cancelled', 'abandoned'],
   interrupted: ['running', 'succeeded', 'failed', 'cancelled', 'abandoned'],
-  // Ended runs move again only when a person asks: a reset or a rewind reopens them, a revert takes the end back.
+  // Ended runs change only by operator actions: a reset or a rewind reopens them, a revert undoes the end.
   succeeded: ['interrupted'],
   failed: ['interrupted', 'queued'],
   cancelled: ['interrupted', 'queued'],

@@ -17,7 +17,7 @@ export const ACTIONS = [
   'resumable',
 ] as const
 /**
- * `leave` the living · `alert` people · `resume` from the cursor · `replan`: nothing was done, back in line ·
+ * `leave` the living · `alert`: notify an operator · `resume` from the cursor · `replan`: nothing was done, back in line ·
  * `retry` as a new run · `park` as dead letter · `hold` for a person · `fail` · `wait`: too young to judge ·
  * `abandon` as dead · `resumable`: kept, never cleaned.
  */
@@ -67,7 +67,7 @@ export type Verdict = Decision & {
   readonly to: string
   /** False in a dry run, and when the row was no longer what had been judged. */
   readonly applied: boolean
-  /** Why nobody can apply it: a user's own table has no word for it. Left out when it can be. */
+  /** Why it cannot be applied: the user's table has no status for it. Omitted if it can be applied. */
   readonly blockedBy?: string
   /** The row of a user's own table that the run is; left out for all else, and for targets in such a table. */
   readonly row?: AdoptedRef
@@ -93,7 +93,7 @@ export function blockedField(run: WithAdoptedRun, decision: Decision): Pick<Verd
   return blockedBy === null ? {} : { blockedBy }
 }
 
-/** What a verdict is about: `target 91bc4f2a of shop`. A row of a user's own table is a run, whoever held it. */
+/** What a verdict is about: `target 91bc4f2a of shop`. A row of a user's own table is always a run. */
 export function describeSubject({ target, source, run, row }: Verdict): string {
   if (row) return `run ${shortId(run)} of ${source} (${describeRow(row)})`
   return target ? `target ${shortId(target)} of ${source}` : `run ${shortId(run)} of ${source}`

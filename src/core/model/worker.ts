@@ -1,7 +1,7 @@
 import type { WorkerId } from './id.ts'
 import type { Millis } from './time.ts'
 
-/** Who a process is. A name alone is never enough: names and pids come back after a restart. */
+/** The identity of a worker process: names and pids alone are reused after a restart. */
 export type ProcessIdentity = {
   readonly host: string
   readonly pid: number
@@ -54,11 +54,11 @@ export type Evidence = {
   readonly pid: number
   /** In place of process and host, for one that is known by a user's own table alone. */
   readonly label?: string
-  /** Since the server of its own database started: nobody could beat there before. */
+  /** Time since the server of its own database started: no heartbeat could arrive before. */
   readonly serverUpMs?: number
   /** There is no beat in its row, and there never was. */
   readonly neverBeat?: boolean
-  /** What the user's own `alive` function says of it; `unanswered`: it failed, or took too long. */
+  /** Result of the user's `alive` function; `unanswered`: it failed or timed out. */
   readonly told?: 'alive' | 'gone' | 'unanswered'
   /** Of a row in a user's own table: what stood there. A verdict on it holds for that and nothing newer. */
   readonly seal?: string

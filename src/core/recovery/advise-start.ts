@@ -73,7 +73,7 @@ async function refuseIfUnreadable(store: Store, source: string): Promise<void> {
   if (last && !last.adopted) return
   const tables = store.unreadable.map(({ table, because }) => `${table} (${because})`)
   throw new StoreUnavailableError(
-    `Whether ${source} is running cannot be told: its rows may be in a table that cannot be read, ${tables.join(', ')}. ` +
+    `Whether ${source} is running is unknown: its rows may be in a table that cannot be read, ${tables.join(', ')}. ` +
       'Look with `unstuck doctor`.',
   )
 }

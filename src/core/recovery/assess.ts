@@ -123,7 +123,7 @@ function assessRuns<T extends OnlyTarget>(
     assessment: assessLiveness(observation.evidence, options.observer),
   }))
   const byId = new Map(owners.map((owner) => [owner.worker.id, owner]))
-  // The owner of an adopted row says nothing about other runs of the same source.
+  // The owner of an adopted row is no evidence about other runs of the same source.
   const byCrawl = Map.groupBy(owners, ({ worker, run }) => run ?? worker.source)
   return live.map((one) => {
     const { run } = one
@@ -246,7 +246,7 @@ export async function assessRun(
 /** More than any process holds at once. */
 export const CLAIMS_MAX = 1_000
 
-/** People do not see the claim at work as a crash; its judge does, unless a page was saved since. */
+/** A live claim is not shown as a crash; a verdict counts it, unless a page was saved since. */
 export async function targetForDecision(store: Store, target: Target): Promise<Target> {
   if (target.status !== 'in_progress' || target.worker === null) return target
   const held = await store.claimsOf(target.worker, null, CLAIMS_MAX)

@@ -29,7 +29,7 @@ export type RecoverOptions = {
 export type Recovery = {
   /** As it was before anything was applied. */
   readonly assessment: Assessment
-  /** What was decided about runs and targets that need recovery; `applied` says whether it was done. */
+  /** What was decided about runs and targets that need recovery; `applied`: whether it was done. */
   readonly verdicts: Verdict[]
 }
 
@@ -104,7 +104,7 @@ function matchesFilter(
   )
 }
 
-/** Verdicts about runs as a whole. Where somebody holds the targets, these were judged one by one already. */
+/** Verdicts about runs as a whole. Claimed targets already have their own verdicts. */
 async function applyRunVerdicts(
   context: OperatorContext,
   assessed: readonly AssessedRun[],
@@ -122,7 +122,7 @@ async function applyRunVerdicts(
   return verdicts
 }
 
-/** Something is to be said about the run itself, beyond what is said about its targets. */
+/** The run itself needs a verdict, beyond those of its targets. */
 function appliesToRun({ run, decision, owner }: AssessedRun): boolean {
   if (decision.action === 'abandon' || decision.action === 'alert')
     return run.kind === 'crawl' || owner === null
@@ -151,7 +151,7 @@ export async function applyRunVerdict(
   return move !== undefined && context.store.moveRun(move)
 }
 
-/** What the verdict on a run as a whole asks of the store; undefined when it asks nothing. */
+/** The store call that applies a verdict about a run; undefined if it needs none. */
 export function runMoveOf(
   { actor }: Pick<ActionContext, 'actor'>,
   assessed: AssessedRun,

@@ -41,7 +41,7 @@ test('P9 a process that starts right after an outage waits for heartbeats before
   assert.equal((await inspectSourceLock(seen, guard)).advice.action, 'refuse')
 })
 
-test('a silent holder on another machine loses the source, and the log says that its death is not proven', async () => {
+test('a silent holder on another machine loses the source, and the log notes that its death is not proven', async () => {
   await using db = await sqliteEngine.fresh()
   const { store, guard } = await lockFromOtherHost(db)
   const { advice } = await inspectSourceLock(store, guard)

@@ -152,7 +152,7 @@ test('onError decides: fail, park, retry after a time; NonRetryableError fails a
   assert.match(log.join('\n'), /onError threw: mistake in onError/)
 })
 
-test('a page without address says so when it is read, and returns either next or done', async () => {
+test('a page without address throws when its address is read, and returns either next or done', async () => {
   const errors: Record<string, (context: { readonly url: string }) => unknown> = {
     url: ({ url }) => ({ next: url }),
     neither: () => ({}),

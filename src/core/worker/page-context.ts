@@ -24,11 +24,11 @@ export async function makePageContext(
   const { initialCursor, schema } = crawl
   const page = position.page + 1
   const address = position.next ?? url
-  const data = await fitStored(schema.target, claimed.data ?? undefined, 'target', page)
+  const data = await fitting(schema.target, claimed.data ?? undefined, 'target', page)
   const cursor =
     position.cursor === null
       ? initialCursor
-      : await fitStored(schema.cursor, position.cursor, 'cursor', page)
+      : await fitting(schema.cursor, position.cursor, 'cursor', page)
   return {
     run,
     target: { id: target, key, group, url, data },
@@ -49,8 +49,7 @@ export async function makePageContext(
   }
 }
 
-/** Returns a stored value as the schema converts it. @throws {PageRejectedError} It does not fit. */
-export async function fitStored(
+async function fitting(
   schema: StandardSchema | undefined,
   value: unknown,
   name: 'cursor' | 'target',
@@ -61,7 +60,7 @@ export async function fitStored(
   if ('value' in applied) return applied.value
   const problems = [{ path: name, message: applied.mistake, hint: null }]
   throw new PageRejectedError(
-    `What is stored does not fit schema.${name}: ${applied.mistake}. Accept it in the schema, or begin the target anew with \`unstuck rewind TARGET --to 0\`.`,
+    `What is stored does not fit schema.${name}: ${applied.mistake}. Accept it in the schema, or start the target over with \`unstuck rewind TARGET --to 0\`.`,
     { page, problems },
   )
 }

@@ -74,6 +74,6 @@ function planningError(source: string, thrown: unknown): UnstuckError {
     error instanceof UsageError
       ? error.message
       : `targets() of ${source} threw: ${messageOf(error).replace(/\.$/, '')}.`
-  const then = 'Nothing is lost: mend it, and the next `unstuck work` asks it again.'
+  const then = 'Nothing is lost: fix it, and the next `unstuck work` calls it again.'
   return new UsageError(`${what} ${then}`, { cause: error })
 }

@@ -2,16 +2,11 @@ import { fork, type ChildProcess } from 'node:child_process'
 import { isUnusable, messageOf } from '../model/errors.ts'
 import { EXIT } from '../model/exit-codes.ts'
 import type { Clock } from '../host/clock.ts'
+import { isWorkerProcess, PARENT_ENV } from '../host/identity.ts'
 
-/** Message by which the parent asks a worker process to stop. */
+/** Message by which the parent stops a worker process. */
 export const STOP_MESSAGE = 'unstuck:stop'
 const STARTED_MESSAGE = 'unstuck:started'
-const PARENT_ENV = 'UNSTUCK_PARENT'
-
-/** Returns true in a process started by `WorkerProcesses`. An IPC channel alone does not show that: process managers open one too. */
-export function isWorkerProcess(): boolean {
-  return process.env[PARENT_ENV] === String(process.ppid)
-}
 
 /** Notifies the parent, if there is one, that this worker process has begun to work. */
 export function reportStarted(): void {

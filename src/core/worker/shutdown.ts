@@ -13,7 +13,7 @@ export type ShutdownOptions = {
 
 /**
  * Handles SIGTERM and SIGINT: the first stops gracefully and logs how to force the exit, the second and the deadline exit
- * at once. A worker process also stops when its parent asks for it or dies. Returns a function that removes the handlers.
+ * at once. A worker process also stops when its parent requests it or dies. Returns a function that removes the handlers.
  */
 export function handleStopSignals(options: ShutdownOptions): () => void {
   let signals = 0

@@ -38,15 +38,7 @@ test('open() finds the files of a table beside the config, whatever folder it is
   const path = (name: string): string => join(folder.path, name)
   mkdirSync(path('below'))
   mkdirSync(path('checkpoints'))
-  const crawls = {
-    ...table('runs', 'sqlite:users.db'),
-    columns: { id: 'id', status: 'status', startedAt: 'began' },
-  }
-  writeFileSync(
-    path('unstuck.config.ts'),
-    `export default { adopted: { crawls: {
-      ...${JSON.stringify(crawls)}, checkpoint: ({ id }) => 'checkpoints/' + id } } }`,
-  )
+  writeFileSync(path('unstuck.config.ts'), 'export default {}')
   writeFileSync(path('checkpoints/1'), 'data')
   const users = new DatabaseSync(path('users.db'))
   users.exec(`
@@ -54,19 +46,24 @@ test('open() finds the files of a table beside the config, whatever folder it is
     INSERT INTO runs VALUES (1, 'running', '2026-01-01 00:00:00'), (2, 'running', '2026-01-01 00:00:00');
   `)
   users.close()
-  const before = process.cwd()
+  const [before, options] = [process.cwd(), table('runs', 'sqlite:users.db')]
   process.chdir(path('below'))
   try {
-    await using unstuck = await open({ db: 'sqlite:own.db', signals: false })
+    await using unstuck = await open({
+      db: 'sqlite:own.db',
+      signals: false,
+      adopted: {
+        crawls: {
+          ...options,
+          columns: { ...options.columns, startedAt: 'began' },
+          checkpoint: ({ id }) => `checkpoints/${String(id)}`,
+        },
+      },
+    })
     const { dead, resumable } = await unstuck.summary()
     assert.deepEqual([dead.length, resumable.length], [1, 1])
     await assert.rejects(
-      open({
-        config: {
-          db: 'sqlite:users.db',
-          adopted: { a: table('runs', 'sqlite:users.db'), b: table('RUNS') },
-        },
-      }),
+      open({ db: 'sqlite:users.db', adopted: { a: options, b: table('RUNS') } }),
       /adopted\.b is the same table as adopted\.a/,
     )
   } finally {

@@ -1,10 +1,33 @@
 import { resolve } from 'node:path'
-import type { Mapping, UserRow } from './mapping.ts'
+import type { ConfigSection } from '../../contracts/settings.ts'
+import { TABLE_RUN_KEY } from './ids.ts'
+import type { AdoptedOptions, Mapping, UserRow } from './mapping.ts'
 import { configPathOf, parseMapping } from './parse-mapping.ts'
+import { adoptedRun } from './runs/status-mapping.ts'
 import { isObject } from '../../core/model/fields.ts'
 import type { Policy } from '../../core/model/policy.ts'
 import { isWithin, resolveLinks } from '../../core/host/trusted-path.ts'
 import { absoluteAddress } from '../../lib/files/config-file.ts'
+
+/** `adopted` of the config. */
+export type AdoptedConfig = {
+  /** Your own tables, by a name for each. */
+  adopted?: Readonly<Record<string, AdoptedOptions>> | undefined
+}
+
+export const ADOPTED_SECTION: ConfigSection<readonly Mapping[]> = {
+  keys: ['adopted'],
+  read({ adopted }, { policy, folder, db, mistakes, warnIfRisky }) {
+    const tables = readAdopted(adopted, policy, { folder, ownDb: db }, mistakes)
+    for (const table of tables) warnIfRisky(table.policy, `${configPathOf(table.name)}.policy`)
+    return tables
+  },
+  tables: (tables) =>
+    tables.map((table) => ({
+      name: table.name,
+      subject: { policy: table.policy, adopted: adoptedRun(table, TABLE_RUN_KEY) },
+    })),
+}
 
 /** For tables that do not set them. */
 type TableDefaults = {

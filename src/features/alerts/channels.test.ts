@@ -17,7 +17,7 @@ const MESSAGE: AlertMessage = {
     rule: 'dead',
     source: 'shop',
     run: RUN,
-    because: 'nobody works on it, 26 h old',
+    because: 'no worker has it, 26 h old',
     command: 'unstuck clean 4f2a91bc',
     since: Date.UTC(2026, 0, 2, 3, 4, 5),
   },
@@ -61,7 +61,7 @@ test('a message to Slack names the run, the evidence, the command and the dashbo
   assert.equal(headers['content-type'], 'application/json')
   assert.deepEqual(body.text.split('\n'), [
     '🔴 dead run 4f2a91bc of shop',
-    'nobody works on it, 26 h old',
+    'no worker has it, 26 h old',
     'unstuck clean 4f2a91bc',
     `https://unstuck.example/runs/${RUN}`,
   ])
@@ -144,7 +144,7 @@ describe('mail', { concurrency: true }, () => {
     assert.deepEqual(to, ['ops@example.com', 'night@example.com'])
     assert.match(source, /^Subject: \[unstuck\] dead run 4f2a91bc of shop\r$/m)
     assert.match(source, /^Auto-Submitted: auto-generated\r$/m)
-    assert.match(source, /^nobody works on it, 26 h old\r$/m)
+    assert.match(source, /^no worker has it, 26 h old\r$/m)
     assert.match(source, /<strong>dead run 4f2a91bc of shop<\/strong>/)
     assert.doesNotMatch(source, /canary/)
   })
@@ -195,7 +195,7 @@ describe('mail', { concurrency: true }, () => {
     assert.equal(sink.received.length, 1)
   })
 
-  test('to a server that says nothing is given up in time, or at once when asked to', async () => {
+  test('to a server that does not respond is given up in time, or at once when aborted', async () => {
     await using sink = await mailSink()
     sink.hangs = true
     const stop = new AbortController()

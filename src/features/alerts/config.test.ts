@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { DEFAULT_RULES } from '../../core/model/alert-rule.ts'
-import { alertSecrets, alertsView } from './config.ts'
-import { defineConfig, makeSettings, type Settings } from '../../app/config.ts'
+import { defineConfig, makeSettings } from '../../app/config.ts'
+import { alertSecrets, ALERTS_SECTION, alertsView } from './section.ts'
 
 const CANARY = 'canary-hunter2'
 const CHANNELS = {
@@ -16,9 +16,9 @@ const CHANNELS = {
 }
 
 /** The mistakes, one by one. */
-function configErrors(config: unknown): string[] {
+async function configErrors(config: unknown): Promise<string[]> {
   try {
-    makeSettings(config, '/x/unstuck.config.ts')
+    await makeSettings(config, '/x/unstuck.config.ts')
     return []
   } catch (error) {
     const { message } = error as Error
@@ -26,10 +26,14 @@ function configErrors(config: unknown): string[] {
     return message.split('\n- ').slice(1)
   }
 }
-const settings = (config: object): Settings => makeSettings(config, null)
+const settings = async (config: object) => {
+  const made = await makeSettings(config, null)
+  const { url, warnings } = made
+  return { alerts: made.section(ALERTS_SECTION), url, warnings }
+}
 
-test('alert settings of the config are applied', () => {
-  const { alerts, url, warnings } = makeSettings(
+test('alert settings of the config are applied', async () => {
+  const { alerts, url, warnings } = await settings(
     defineConfig({
       url: 'https://unstuck.example.com/ops?x=1',
       alerts: [
@@ -39,7 +43,6 @@ test('alert settings of the config are applied', () => {
       ],
       channels: CHANNELS,
     }),
-    null,
   )
   const repeatMs = 4 * 3_600_000
   assert.deepEqual(alerts.rules, [
@@ -60,16 +63,16 @@ test('alert settings of the config are applied', () => {
   assert.deepEqual(alerts.channels.webhook, { ...CHANNELS.webhook, allowHttp: false })
 })
 
-test('without alert settings everything shows on the dashboard, and nothing is sent', () => {
-  const { alerts } = settings({})
+test('without alert settings everything shows on the dashboard, and nothing is sent', async () => {
+  const { alerts } = await settings({})
   assert.equal(alerts.areConfigured, false)
   assert.equal(alerts.rules, DEFAULT_RULES)
   assert.ok(alerts.rules.every(({ to }) => to.length === 0))
-  assert.deepEqual(settings({ alerts: [] }).alerts.rules, [])
+  assert.deepEqual((await settings({ alerts: [] })).alerts.rules, [])
 })
 
-test('an address that the environment lacks is a warning, and the rules still count', () => {
-  const { alerts, warnings } = settings({
+test('an address that the environment lacks is a warning, and the rules still count', async () => {
+  const { alerts, warnings } = await settings({
     alerts: [{ when: 'dead', to: ['slack', 'email', 'webhook'] }],
     channels: {
       slack: { url: undefined },
@@ -86,7 +89,7 @@ test('an address that the environment lacks is a warning, and the rules still co
   ])
 })
 
-test('all errors are reported at once, with suggestions and without a secret', () => {
+test('all errors are reported at once, with suggestions and without a secret', async () => {
   const config = {
     url: `ftp://me:${CANARY}@x.example`,
     allerts: [],
@@ -109,7 +112,7 @@ test('all errors are reported at once, with suggestions and without a secret', (
       sms: {},
     },
   }
-  assert.deepEqual(configErrors(config), [
+  assert.deepEqual(await configErrors(config), [
     'there is no "allerts"; did you mean alerts?',
     'url must be where people reach the dashboard, as in https://unstuck.example.com',
     'channels has no sms; there are slack, email, webhook',
@@ -135,21 +138,25 @@ test('all errors are reported at once, with suggestions and without a secret', (
     { from: 'a@b.example', to: [] },
     { from: 'nobody', to: ['c@d.example'] },
   ]) {
-    assert.equal(configErrors({ channels: { email: { smtp: 'smtp://x', ...wrong } } }).length, 1)
+    assert.equal(
+      (await configErrors({ channels: { email: { smtp: 'smtp://x', ...wrong } } })).length,
+      1,
+    )
   }
   assert.equal(
-    configErrors({ channels: { email: { ...CHANNELS.email, smtp: `x:${CANARY}` } } }).length,
+    (await configErrors({ channels: { email: { ...CHANNELS.email, smtp: `x:${CANARY}` } } }))
+      .length,
     1,
   )
-  assert.deepEqual(configErrors({ alerts: {}, channels: [] }), [
+  assert.deepEqual(await configErrors({ alerts: {}, channels: [] }), [
     'channels must be an object',
     'alerts must be a list of rules',
   ])
 })
 
-test('channels are shown with their destination, not their credentials', () => {
-  const found = settings({ channels: CHANNELS, alerts: [{ when: 'orphans', to: ['slack'] }] })
-  const view = alertsView(found)
+test('channels are shown with their destination, not their credentials', async () => {
+  const found = await settings({ channels: CHANNELS, alerts: [{ when: 'orphans', to: ['slack'] }] })
+  const view = alertsView(found.alerts, found)
   assert.doesNotMatch(JSON.stringify(view), /canary|services/)
   assert.deepEqual(view.channels.slack, {
     host: 'hooks.slack.example',

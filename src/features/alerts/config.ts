@@ -11,7 +11,7 @@ import {
 import { closest } from '../../core/model/closest.ts'
 import { isObject } from '../../core/model/fields.ts'
 import { sourceMistake } from '../../core/model/source.ts'
-import { formatDuration, parseDuration, type Duration } from '../../core/model/time.ts'
+import { parseDuration, type Duration } from '../../core/model/time.ts'
 import { flag, nameHint, object, text, validate, type Schema } from '../../lib/validate/validate.ts'
 import type { EmailSettings } from './email.ts'
 import type { WebhookSettings } from './post.ts'
@@ -66,6 +66,13 @@ export type AlertSettings = {
     readonly email: EmailSettings | null
     readonly webhook: (WebhookSettings & { readonly secret: string | null }) | null
   }
+}
+
+/** `alerts` and `channels` of the config. */
+export type AlertsConfig = {
+  /** When to notify, and through which channels. */
+  alerts?: readonly AlertOptions[] | undefined
+  channels?: ChannelOptions | undefined
 }
 
 /** Validates `alerts` and `channels`. Adds to `mistakes` and `warnings`; no mistake repeats an address or a secret. */
@@ -270,45 +277,4 @@ function isMailAddress(value: unknown): boolean {
     /^[^\p{Cc}]*[^\s\p{Cc}]@[^\s\p{Cc}]+$/u.test(value) &&
     value.length <= 320
   )
-}
-
-/** Returns the addresses and secrets that must not be shown. */
-export function alertSecrets({ channels }: AlertSettings): string[] {
-  const { slack, email, webhook } = channels
-  const secrets = [slack?.url, email?.smtp, webhook?.url, webhook?.secret ?? undefined]
-  return secrets.filter((one) => one !== undefined)
-}
-
-/** Returns what may be shown: the host of an address, and whether a secret is set. */
-export function alertsView({ url, alerts }: { url: string | null; alerts: AlertSettings }) {
-  const { slack, email, webhook } = alerts.channels
-  const webhookView = (hook: typeof slack) =>
-    hook && {
-      host: hostOf(hook.url),
-      allowPrivate: hook.allowPrivate,
-      allowHttp: hook.allowHttp,
-    }
-  return {
-    url,
-    alerts: alerts.rules.map((rule) => ({
-      when: rule.when,
-      ...(rule.when === 'orphans' && {
-        moreThan: rule.moreThan,
-        within: formatDuration(rule.withinMs),
-      }),
-      sources: rule.sources,
-      to: rule.to,
-      repeat: rule.repeatMs === null ? 'never' : formatDuration(rule.repeatMs),
-      resolved: rule.notifyResolved,
-    })),
-    channels: {
-      slack: webhookView(slack),
-      email: email && { host: hostOf(email.smtp), from: email.from, to: email.to },
-      webhook: webhook && { ...webhookView(webhook)!, signed: webhook.secret !== null },
-    } satisfies Record<ChannelName, object | null>,
-  }
-}
-
-function hostOf(address: string): string {
-  return URL.parse(address)?.host ?? ''
 }

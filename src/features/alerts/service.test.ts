@@ -55,7 +55,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
 
       const [{ body }] = (await sink.wait(1)) as [any]
       assert.equal(body.headline, `dead run ${shortId(run)} of shop`)
-      assert.match(body.alert.because, /^nobody works on it, 25 h old, no progress/)
+      assert.match(body.alert.because, /^no worker has it, 25 h old, no progress/)
       assert.equal(body.alert.command, `unstuck clean ${shortId(run)}`)
       assert.equal(body.link, `https://unstuck.example/ops/runs/${run}`)
       await waitUntil(async () => (await store.openAlerts())[0]!.lastSentAt !== null)

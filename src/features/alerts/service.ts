@@ -7,12 +7,15 @@ import { messageOf, StoreUnavailableError } from '../../core/model/errors.ts'
 import { newId, type WorkerId } from '../../core/model/id.ts'
 import { redactor } from '../../core/model/redact.ts'
 import type { Channel } from './channel.ts'
-import { alertSecrets, type AlertSettings } from './config.ts'
+import type { BackgroundService, ServiceHost } from '../../contracts/feature.ts'
+import type { AlertSettings } from './config.ts'
+import { alertSecrets, ALERTS_SECTION } from './section.ts'
 import { emailChannel } from './email.ts'
 import { slackChannel } from './slack.ts'
 import { webhookChannel } from './webhook.ts'
 import { composeDeliveries, type AlertDelivery, type AlertMessage } from './message.ts'
 import type { Store } from '../../core/store/store.ts'
+import { isWorkerProcess } from '../../core/host/identity.ts'
 import { REAL_CLOCK, type Clock } from '../../core/host/clock.ts'
 import type { PolicyOf } from '../../core/model/policy-of.ts'
 import { TRUSTED_OBSERVER } from '../../core/decide/liveness.ts'
@@ -203,19 +206,21 @@ function alertFields({ cause, rule, source, run, because, command }: MatchedAler
   return { cause, rule, source, run, because, command }
 }
 
-/** Creates the service for the rules of a config. `worker`: the worker of this process, if there is one. */
-export function makeAlertService(
-  open: () => Promise<Store>,
-  { alerts, url, policyOf }: { alerts: AlertSettings; url: string | null; policyOf: PolicyOf },
-  log: (text: string) => void,
-  worker: () => WorkerId | null = () => null,
-  clock: Clock = REAL_CLOCK,
-): AlertService {
-  const { rules } = alerts
-  const redacted = redactor(alertSecrets(alerts))
-  const channels = makeChannels(alerts)
-  const redactedLog = (text: string): void => log(redacted(text))
-  return new AlertService({ open, policyOf, rules, channels, url, worker, log: redactedLog, clock })
+/** The alerts of a process. A worker sends them only if the config has rules; of its worker processes only the parent. */
+export async function alertServices(host: ServiceHost): Promise<BackgroundService[]> {
+  const { settings, log } = host
+  const alerts = settings.section(ALERTS_SECTION)
+  if (host.process === 'worker' && (!alerts.areConfigured || isWorkerProcess())) return []
+  const redacted = redactor(alertSecrets(alerts).map(({ value }) => value))
+  const service = new AlertService({
+    ...host,
+    policyOf: settings.policyOf,
+    rules: alerts.rules,
+    channels: makeChannels(alerts),
+    url: settings.url,
+    log: (text) => log(redacted(text)),
+  })
+  return [service]
 }
 
 /** Creates the channels that have an address. */

@@ -67,7 +67,7 @@ test('other data is a difference, unless it is to be ignored; the order of field
   assert.deepEqual(compare(twoFields, turned, { ignoreData: false }).itemsDifferent, [])
 })
 
-test('a target that ended earlier or later is told with its pages', () => {
+test('a target that ended earlier or later is reported with its pages', () => {
   const [books, toys] = reference.targets
   assert.deepEqual(
     differences({

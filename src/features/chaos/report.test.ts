@@ -105,7 +105,7 @@ test('a broken guarantee or a leftover process is not ok', () => {
   assert.deepEqual(problems(report({}, { leftBehind: 2 })), ['left-behind'])
 })
 
-test('the report fits into 80 columns, says what is wrong with examples, and how to see it again', () => {
+test('the report fits into 80 columns, lists what is wrong with examples, and how to reproduce it', () => {
   const replay = 'npx unstuck chaos --seed 999999 --within 12345ms -- node crawl.ts'
   const print = (of: Report): string => {
     const paper = new TextWriter(80, false)

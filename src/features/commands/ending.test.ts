@@ -17,7 +17,7 @@ const CASES: readonly [string, CommandExit, ExitOutcome['run'], RegExp][] = [
     /probably for want of memory/,
   ],
   [
-    'what was asked to stop is handed back',
+    'what was asked to stop is released',
     { ...KILLED, stop: ASKED },
     'release',
     /stopped by SIGTERM; ended by SIGKILL/,

@@ -39,7 +39,7 @@ test("Unstuck's own words keep no password and no control characters", () => {
   assert.deepEqual(parsed(path), [['run', 'ended: postgres://***@db/x is \\x1b[2Jaway']])
 })
 
-test('a log that cannot be written stops nothing, and tells how much is missing', () => {
+test('a log that cannot be written stops nothing, and records how much is missing', () => {
   using folder = temporaryFolder()
   const path = join(folder.path, 'away', 'output.log')
   writeFileSync(dirname(path), '')

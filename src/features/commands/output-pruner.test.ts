@@ -130,7 +130,7 @@ test('it does not start when stopping', async () => {
   assert.equal(remainingFiles(ctx).length, runs.length)
 })
 
-test('run --keep-output and work --exec --keep-output: the newest keep theirs, and logs says what became of the others', async () => {
+test('run --keep-output and work --exec --keep-output: the newest keep theirs, and logs reports the removed ones', async () => {
   await using ctx = await createCliTestContext()
   const ofSource = async (source: string): Promise<RunId[]> => {
     const { items } = await ctx.store.runs({ source, limit: 10 })

@@ -1,20 +1,17 @@
 import { extname } from 'node:path'
 import type { CommandEntry } from '../../contracts/command.ts'
+import { FEATURES } from '../../features/index.ts'
 
-/** Names and summaries of commands, which are only here. */
+/** Names and summaries of commands. Those of features are in their `feature.ts`. */
 type Summaries = Readonly<Record<string, string | SubCommands>>
 type SubCommands = { readonly summary: string; readonly commands: Summaries }
 
 /** By the headings of the help. */
 const SUMMARIES: Readonly<Record<string, Summaries>> = {
   'Work:': {
-    demo: 'Crawl a built-in site, kill its workers with kill -9, and verify the result.',
     init: 'Write a config, an example crawl, and files for PM2, systemd, Docker and others.',
-    adopt: 'Find runs tables in your own database, assess their rows, and write the config.',
     work: 'Start workers on a crawl. Processes that work on the same crawl share its run.',
-    run: 'Wrap a command: one copy at a time, restarts, history, checkpoints over HTTP.',
     enqueue: 'Queue a run for the next worker.',
-    chaos: 'Kill your own worker at random moments, and verify that nothing is lost or doubled.',
   },
   'Inspect:': {
     status: 'Show whether anything is stuck: live runs, workers, and what needs attention.',
@@ -43,15 +40,6 @@ const SUMMARIES: Readonly<Record<string, Summaries>> = {
   },
   'Results and logs:': {
     items: 'Print saved items as a stream of JSON lines, CSV or JSON.',
-    logs: 'Print the output of the command of a run, and follow it.',
-    journal: {
-      summary: "Read, follow or compress a worker's journal.",
-      commands: {
-        read: 'Print the events of a journal, all or filtered, or their counts.',
-        tail: 'Print the last events of a journal, and follow it.',
-        compress: 'Compress the journal of a worker that has ended into a .zst file.',
-      },
-    },
   },
   'Maintenance:': {
     doctor: 'Check runtime, config, database, disk and signals, and the guarantees on the data.',
@@ -64,13 +52,6 @@ const SUMMARIES: Readonly<Record<string, Summaries>> = {
         remove: 'Remove a token, with every session that was opened with it.',
       },
     },
-    alerts: {
-      summary: 'List open alerts, and test the channels.',
-      commands: {
-        list: 'List open alerts: since when, why, and the command that helps.',
-        test: 'Send a test message through each channel of the config.',
-      },
-    },
     config: {
       summary: 'Show the settings in effect.',
       commands: { show: 'Show the settings in effect, each with its origin.' },
@@ -78,8 +59,17 @@ const SUMMARIES: Readonly<Record<string, Summaries>> = {
   },
 }
 
+/** The commands of the program and of its features, as the help lists them. */
 export const COMMANDS: readonly CommandEntry[] = Object.entries(SUMMARIES).flatMap(
-  ([group, summaries]) => entriesOf(summaries).map((entry) => ({ ...entry, group })),
+  ([group, summaries]) => {
+    const entries = entriesOf(summaries)
+    for (const entry of FEATURES.flatMap(({ commands = [] }) => commands)) {
+      if (entry.group !== group) continue
+      const at = entries.findIndex(({ name }) => name === entry.before)
+      entries.splice(at === -1 ? entries.length : at, 0, entry)
+    }
+    return entries.map((entry) => ({ ...entry, group }))
+  },
 )
 
 /** `tokens add` is in `commands/tokens-add.ts`. */

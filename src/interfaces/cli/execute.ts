@@ -4,7 +4,10 @@ import { EXIT } from '../../core/model/exit-codes.ts'
 import { safeJson } from '../../core/events/safe-text.ts'
 import { findDatabaseAddress } from '../../app/address.ts'
 import { configFolder } from '../../lib/files/config-file.ts'
-import { loadSettings, type Settings } from '../../app/config.ts'
+import { loadSettings } from '../../app/config.ts'
+import { startServices } from '../../app/start-services.ts'
+import type { Settings } from '../../contracts/settings.ts'
+import { REAL_CLOCK } from '../../core/host/clock.ts'
 import { makeDatabase } from '../../app/open-database.ts'
 import { makeOutput, onClosedStdout, type ColourChoice, type Streams } from './output.ts'
 import { kebab, type Flags } from './program.ts'
@@ -23,8 +26,8 @@ export async function execute(
   const json = flags['json'] === true
   const cwd = process.cwd()
   const loadOnce = once(() => loadSettings(cwd))
-  const database = makeDatabase(
-    () =>
+  const database = makeDatabase({
+    locate: () =>
       findDatabaseAddress({
         flag: flags['db'] as string | undefined,
         env: process.env['UNSTUCK_DB'],
@@ -37,11 +40,9 @@ export async function execute(
           ),
         folder: configFolder(cwd),
       }),
-    {
-      settings: loadOnce,
-      log: (line) => output.note(`[unstuck] ${line}`),
-    },
-  )
+    settings: loadOnce,
+    log: (line) => output.note(`[unstuck] ${line}`),
+  })
   const context: CliContext<any, any> = {
     args: readArguments(command, args),
     options: readOptions(command, flags),
@@ -49,6 +50,20 @@ export async function execute(
     database,
     settings: once(async () => withWarnings(await loadOnce(), output)),
     output,
+    startServices: async (log, worker) =>
+      startServices({
+        process: 'worker',
+        recovers: false,
+        settings: await context.settings(),
+        // If nothing else has opened the store, one connection is enough.
+        open: () => database.openAll({ connections: 1 }),
+        worker,
+        emit: () => {},
+        log,
+        clock: REAL_CLOCK,
+      }),
+    openDashboard: async (store, dataFolder) =>
+      (await import('./commands/serve.ts')).openDashboard(store, dataFolder),
   }
   if (command.ignoresClosedPipe) onClosedStdout(true)
   try {
@@ -66,7 +81,7 @@ function once<T>(make: () => Promise<T>): () => Promise<T> {
   return () => (made ??= make())
 }
 
-/** Said to commands that act by the policies; one that only looks up the address need not hear it. */
+/** Only for commands that use the policies, not for those that need the address alone. */
 function withWarnings(settings: Settings, output: Output): Settings {
   for (const warning of settings.warnings) output.note(`Warning: ${warning}`)
   return settings
@@ -90,7 +105,7 @@ function readArguments(
   return Object.fromEntries(Object.keys(command.args ?? {}).map((name, i) => [name, args[i]]))
 }
 
-/** Every mistake is named at once. */
+/** Reports all mistakes at once. */
 function readOptions(command: Command<any, any>, flags: Flags): Record<string, unknown> {
   const mistakes: string[] = []
   const values: Record<string, unknown> = {}

@@ -2,7 +2,7 @@ import { shortId } from '../../core/model/id.ts'
 import { isLive, isAdoptedRow, describeRow } from '../../core/model/run.ts'
 import { humanizeDuration } from '../../core/model/time.ts'
 import type { Explanation } from '../../presenters/explanation.ts'
-import type { PolicySetting } from '../../app/policy-origin.ts'
+import type { PolicySetting } from '../../presenters/policy-origin.ts'
 import { runView } from '../../presenters/view.ts'
 import type { TextWriter } from '../../lib/terminal/text-writer.ts'
 import {
@@ -103,7 +103,7 @@ function printEvidence(writer: TextWriter, { run, target, owner, now }: Explanat
           `and it counts as silent after ${humanizeDuration(evidence.leaseMs)}. It started ${formatAgo(worker.startedAt, now)}.`,
       )
   } else if (isLive(run.status))
-    writer.paragraph(run.adopted ? 'Nobody is known to work on it.' : 'Nobody works on it.')
+    writer.paragraph(run.adopted ? 'No owner is known.' : 'No worker has it.')
   else writer.paragraph(`${target ? 'Its run' : 'It'} ended ${formatEnd(run, now)}.`)
   const last = (target ?? run).lastActivityAt
   writer.paragraph(`Something of it last changed ${formatAgo(last, now)}.`)

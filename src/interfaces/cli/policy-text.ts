@@ -1,4 +1,4 @@
-import type { PolicySetting } from '../../app/policy-origin.ts'
+import type { PolicySetting } from '../../presenters/policy-origin.ts'
 import type { TextWriter } from '../../lib/terminal/text-writer.ts'
 
 /** Settings with who said so. */

@@ -1,9 +1,9 @@
-import process from 'node:process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { messageOf, StoreUnavailableError } from '../../core/model/errors.ts'
 import { EXIT } from '../../core/model/exit-codes.ts'
 import { redact } from '../../core/model/redact.ts'
 import { safeJson } from '../../core/events/safe-text.ts'
+import { untilInterrupted } from '../../lib/process/until-interrupted.ts'
 import { makeScreen } from '../../lib/terminal/screen.ts'
 import type { CommandResult, Output } from '../../contracts/command.ts'
 
@@ -45,12 +45,4 @@ export async function watch(
   // The terminal has put its ^C where the prompt would go.
   if (screen) await output.write('\n')
   return EXIT.done
-}
-
-/** Aborted by the first Ctrl-C or SIGTERM; a second one ends the process as usual. */
-export function untilInterrupted(): AbortSignal {
-  const controller = new AbortController()
-  const stop = (): void => controller.abort()
-  process.once('SIGINT', stop).once('SIGTERM', stop)
-  return controller.signal
 }

@@ -14,7 +14,7 @@ import { explainRunOrTarget, type ExplanationWithPolicy } from '../../presenters
 import { listRuns, type ListedRun } from '../../presenters/runs.ts'
 import { classifyVerdicts, type RecoveryPlan } from '../../presenters/recovery.ts'
 import { loadRunReport, type RunReport } from '../../presenters/run.ts'
-import type { Settings } from '../../app/config.ts'
+import type { Settings } from '../../contracts/settings.ts'
 import { SEVERITY_STYLE } from '../../presenters/format.ts'
 import { workerViews } from '../../presenters/workers.ts'
 import { loadOverview, presentOverview } from '../../presenters/overview.ts'

@@ -45,21 +45,13 @@ export function absoluteAddress(address: string, folder: string): string {
   return isAbsolute(path) ? address : `sqlite:${join(folder, path)}`
 }
 
-/**
- * Returns the database of code: the given one, else UNSTUCK_DB, else the config's, else the default. Relative paths count
- * from the folder of the config; without a `path` in `configured`, from that of the nearest one.
- */
+/** Where one's own code finds its database: as given, else UNSTUCK_DB, else the config's word, else the default. */
 export function databaseAddress(
   explicit: string | undefined,
-  configured: {
-    readonly db?: string | undefined
-    readonly connections?: number | undefined
-    readonly path?: string | null
-  } = {},
+  configured: { readonly db?: string | undefined; readonly connections?: number | undefined } = {},
 ): string {
   const address = explicit || process.env['UNSTUCK_DB'] || configured.db
-  const { path = findConfig(process.cwd()) } = configured
-  const folder = path === null ? process.cwd() : dirname(path)
+  const folder = configFolder(process.cwd())
   if (!address) return defaultAddress(folder)
   return withConnections(absoluteAddress(address, folder), configured.connections)
 }

@@ -38,7 +38,7 @@ export function runFolder(base: string, run: RunId): RunFolder {
   return { folder, outputDir: join(folder, 'output'), logPath: join(folder, 'output.log') }
 }
 
-/** Whether a path that somebody wrote down is one of a log of this run. */
+/** Returns true if a stored path belongs to a log of this run. */
 export function isLogPathOf(path: string, run: RunId): boolean {
   const base = dirname(dirname(dirname(path)))
   return isId(run) && path === runFolder(base, run).logPath

@@ -23,7 +23,7 @@ export type FollowFileOptions = {
 
 /**
  * The bytes of an open file from a place on, those to come, and those of the files that follow it under the same name.
- * An empty chunk says that this is all for now. Closes the file. It looks rather than waits for a notice: that works on
+ * An empty chunk marks the end for now. Closes the file. It looks rather than waits for a notice: that works on
  * every file system, and in containers.
  */
 export async function* followFile(
@@ -131,7 +131,7 @@ function ignoreMissing(error: unknown): null {
   throw error
 }
 
-/** Whoever stands before ours came after it. If ours is no longer there, the oldest is the nearest. */
+/** Files before ours are newer. If ours is gone, the oldest is the nearest. */
 function nextAfter(
   newestFirst: readonly RotatedFile[],
   ino: number,

@@ -1,7 +1,7 @@
 import type { InferOutput } from 'valibot'
 import type { Schema } from '../validate/validate.ts'
 
-/** What a request says, as the schemas of its route make it. */
+/** A request as parsed by the schemas of its route. */
 export type Input<P = unknown, Q = unknown, B = unknown> = {
   readonly params: P
   readonly query: Q

@@ -35,7 +35,7 @@ export function plainText(sentence: Sentence): string {
   return sentence.map((cell) => (typeof cell === 'string' ? cell : cell.text)).join('')
 }
 
-/** The first sentences of a list and, if some are left out, one that says how many and where they are. */
+/** The first sentences of a list and, if some are left out, one with their number and where they are. */
 export function firstSentences(
   all: readonly Sentence[],
   where: string,

@@ -36,7 +36,7 @@ export function alertTests(engine: Engine): void {
     assert.ok(again.lastSeenAt >= since)
   })
 
-  test('of many who raise an alert at once one finds it new', async () => {
+  test('of many concurrent calls that raise an alert one opens it', async () => {
     await using db = await engine.fresh()
     const stores = await Promise.all(Array.from({ length: 5 }, () => db.open()))
     for (let round = 0; round < 3; round++) {
@@ -48,7 +48,7 @@ export function alertTests(engine: Engine): void {
     }
   })
 
-  test('a resolved alert that comes back begins anew, and who heard of it when is still known', async () => {
+  test('a resolved alert that is raised again opens anew, and its notifications are kept', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     await store.raiseAlert(SILENT)
@@ -127,7 +127,7 @@ export function alertTests(engine: Engine): void {
     assert.equal(await store.resolveAlert({ ...recent[0]!, cause: 'nobody raised it' }), false)
   })
 
-  test('what people did over HTTP is kept in its order, and read page by page', async () => {
+  test('operator requests over HTTP are kept in order, and read page by page', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const before = await store.now()
@@ -150,7 +150,7 @@ export function alertTests(engine: Engine): void {
     assert.equal((await store.operations({ limit: 5 })).next, null)
   })
 
-  test('no text is too odd to be kept as what somebody did', async () => {
+  test('any text can be stored as an operation', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const odd = 'a\0b \ud83d <script>'

@@ -83,7 +83,7 @@ export function checkpointTests(engine: Engine): void {
     })
   })
 
-  test('P3 atomic page: who reads meanwhile never sees items without their page, nor a page without its items', async () => {
+  test('P3 atomic page: a concurrent read never sees items without their page, nor a page without its items', async () => {
     await using db = await engine.fresh()
     const reader = await db.open()
     await using writer = await startStoreProcess(db.url)
@@ -183,7 +183,7 @@ export function checkpointTests(engine: Engine): void {
     assert.equal((await getTarget(store, claimed.target)).page, 1)
   })
 
-  test('a batch saves many pages in one step and answers for each', async () => {
+  test('a batch saves many pages in one step and returns a result for each', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const run = await enqueueCrawl(store, 20)

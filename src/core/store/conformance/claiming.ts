@@ -52,7 +52,7 @@ export function claimingTests(engine: Engine): void {
     await assertCountersConsistent(stores[0]!, run)
   })
 
-  test('a claim takes at most one target per id, oldest first, and says all its holder needs', async () => {
+  test('a claim takes at most one target per id, oldest first, and returns all that its holder needs', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const worker = await registerWorker(store)
@@ -107,7 +107,7 @@ export function claimingTests(engine: Engine): void {
     assert.equal((await store.run(run))?.startedAt, running?.startedAt)
   })
 
-  test('P12 a claim asked again with the same ids answers the same claims and takes nothing more', async () => {
+  test('P12 a repeated claim with the same ids returns the same claims and takes nothing more', async () => {
     await using db = await engine.fresh()
     const [one, other] = [await db.open(), await db.open()]
     const worker = await registerWorker(one)
@@ -138,7 +138,7 @@ export function claimingTests(engine: Engine): void {
       const targets = answers.map((answer) => answer.map((claim) => claim.target).sort())
       for (const each of targets) assert.deepEqual(each, targets[0], `round ${round}`)
       const held = (await store.run(run))?.counts.targets.in_progress
-      assert.equal(held, round * 3, `round ${round}: a target is held that nobody knows of`)
+      assert.equal(held, round * 3, `round ${round}: a claim belongs to no known worker`)
     }
   })
 
@@ -251,7 +251,7 @@ export function claimingTests(engine: Engine): void {
     assert.equal((await claimOne(store, worker)).target, failed.target)
   })
 
-  test('a target that was handed back or taken back after a page comes before fresh ones', async () => {
+  test('a target that was released or recovered after a page comes before new ones', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const [worker, dead] = [await registerWorker(store), await registerWorker(store)]

@@ -94,11 +94,11 @@ export function counterTests(engine: Engine): void {
     await fc.assert(
       fc.asyncProperty(StoreFuzzer.sequences(stores.length), async (script) => {
         const source = `${SOURCE} ${newId()}`
-        const troupe = await StoreFuzzer.create(stores, source)
+        const fuzzer = await StoreFuzzer.create(stores, source)
         // Each scene is played by all its actors at once.
         for (const scene of script) {
-          await Promise.all(scene.map((act) => troupe.apply(act)))
-          await troupe.assertSound()
+          await Promise.all(scene.map((act) => fuzzer.apply(act)))
+          await fuzzer.assertSound()
         }
       }),
       { numRuns: engine.name === 'sqlite' ? 25 : 15, endOnFailure: true },

@@ -18,7 +18,7 @@ import type { Engine } from '../../../testing/test-database.ts'
 import type { Store } from '../store.ts'
 
 export function crashTests(engine: Engine): void {
-  test('P11 crashes are counted at claim time: who judges sees the crash, who looks at a worker at work does not', async () => {
+  test('P11 crashes are counted at claim time: a verdict includes the crash, a read of a live worker does not', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const worker = await registerWorker(store)
@@ -40,7 +40,7 @@ export function crashTests(engine: Engine): void {
   })
 
   const cleanEnds: Record<string, (store: Store, claim: ClaimedTarget) => Promise<unknown>> = {
-    'handed back': async (store, claim) => assertAllOk(await store.release([claim])),
+    released: async (store, claim) => assertAllOk(await store.release([claim])),
     'failed, to be tried again': async (store, claim) =>
       assertAllOk(await store.fail([{ ...claim, error: 'x', becomes: { retryInMs: 0 } }])),
     'failed for good': async (store, claim) =>
@@ -177,7 +177,7 @@ export function crashTests(engine: Engine): void {
     assert.equal((await claim(store, busy, 10)).length, 1, 'the rest go on meanwhile')
   })
 
-  test('P11 a poisonous target is told from its neighbours: three crashes alone for it, none for them', async () => {
+  test('P11 a poisonous target is distinguished from its neighbours: three crashes alone for it, none for them', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const run = await enqueueCrawl(store, 4)
@@ -227,7 +227,7 @@ export function crashTests(engine: Engine): void {
     assert.equal(again.errors, 1)
   })
 
-  test('errors in a row are counted and told to the next holder', async () => {
+  test('consecutive errors are counted and passed to the next holder', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const worker = await registerWorker(store)

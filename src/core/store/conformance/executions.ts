@@ -21,7 +21,7 @@ import type { Store } from '../store.ts'
 
 /** What a wrapped command leaves behind: its lives, its signs of activity, and what it was given. */
 export function executionTests(engine: Engine): void {
-  test("the lives of a run's command are listed newest first, as they were told", async () => {
+  test("the executions of a run's command are listed newest first, as recorded", async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const [run, other] = [await enqueueSingle(store), await enqueueSingle(store, 'another')]
@@ -39,7 +39,7 @@ export function executionTests(engine: Engine): void {
     assert.deepEqual(await store.executions(newId(), 10), [])
   })
 
-  test('a start that is told twice is one, and does not undo its end', async () => {
+  test('a start that is recorded twice is one, and does not undo its end', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const run = await enqueueSingle(store)
@@ -52,7 +52,7 @@ export function executionTests(engine: Engine): void {
     assert.deepEqual(await store.executions(run, 10), [{ ...execution, end: END }])
   })
 
-  test('a command ends once: what is told of its end later does not count', async () => {
+  test('a command ends once: a later record of its end is ignored', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const run = await enqueueSingle(store)
@@ -67,7 +67,7 @@ export function executionTests(engine: Engine): void {
     assert.deepEqual(await store.executions(run, 10), [{ ...execution, end: killed }])
   })
 
-  test('one that never started is told together with its end', async () => {
+  test('one that never started is recorded together with its end', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const run = await enqueueSingle(store)
@@ -166,7 +166,7 @@ export function executionTests(engine: Engine): void {
     }
   })
 
-  test('P1 who lost its claim cannot touch the run, and is told so by type', async () => {
+  test('P1 a worker that lost its claim cannot change the run, and gets a typed error', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const [late, next] = [await registerWorker(store), await registerWorker(store)]
@@ -184,7 +184,7 @@ export function executionTests(engine: Engine): void {
     unwrap(await store.reportActivity(current, 2))
   })
 
-  test('a run keeps what its command is to be given, and whoever begins it finds it', async () => {
+  test('a run keeps the input of its command, and begin returns it', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const worker = await registerWorker(store)
@@ -202,7 +202,7 @@ export function executionTests(engine: Engine): void {
     assert.equal((await store.run(bare.run))!.input, null)
   })
 
-  test('a run that is tried again is given the same, whoever asks for it', async () => {
+  test('a retried run gets the same input', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const worker = await registerWorker(store)

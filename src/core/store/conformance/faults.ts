@@ -142,7 +142,7 @@ async function crawl(
       at = { ...at, seq: at.seq + 1, page: n }
     }
   }
-  assert.fail('work is left that nobody can claim')
+  assert.fail('work is left that no worker can claim')
 }
 
 async function assertComplete(

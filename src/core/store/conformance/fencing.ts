@@ -54,7 +54,7 @@ export function fencingTests(engine: Engine): void {
     await savePage(theirs, current)
   })
 
-  test('P1 one effective owner: what was taken back is lost before anybody else has it', async () => {
+  test('P1 one effective owner: a recovered claim is lost before another worker gets the target', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const late = await registerWorker(store)
@@ -106,7 +106,7 @@ export function fencingTests(engine: Engine): void {
     await savePage(store, current)
   })
 
-  test('P1 of two owners who write at the same moment only the current one gets through', async () => {
+  test('P1 of two owners that write at the same moment only the current one succeeds', async () => {
     await using db = await engine.fresh()
     const stores = await Promise.all(Array.from({ length: 5 }, () => db.open()))
     const store = stores[0]!
@@ -137,7 +137,7 @@ export function fencingTests(engine: Engine): void {
     await assertCountersConsistent(store, run)
   })
 
-  test('a refusal says who has it now, and carries the claim', async () => {
+  test('a refusal names the current owner, and carries the claim', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const [late, fresh] = [await registerWorker(store), await registerWorker(store)]

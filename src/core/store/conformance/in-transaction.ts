@@ -70,7 +70,7 @@ export function inTransactionTests(engine: Engine): void {
     assert.equal((await db.raw('SELECT * FROM ledger')).length, 1)
   })
 
-  test("a write that the user's function asks of the store is refused, instead of waiting for itself", async () => {
+  test("a store write inside the user's function is refused, instead of a deadlock", async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     await enqueueCrawl(store, 2)

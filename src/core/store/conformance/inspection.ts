@@ -129,7 +129,7 @@ export function inspectionTests(engine: Engine): void {
     assert.ok((await looking) > 1)
   })
 
-  test('a run too large to be counted in a look is left out, and said so', async () => {
+  test('a run too large to be counted in one read is left out, and marked', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const run = await enqueueCrawl(store, 1)
@@ -153,7 +153,7 @@ export function inspectionTests(engine: Engine): void {
     ])
   })
 
-  test('P1 claims that nobody can be held to are found, with what is wrong with each', async () => {
+  test('P1 claims without a valid owner are found, each with its problem', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const [ended, unknown, honest] = [
@@ -185,7 +185,7 @@ export function inspectionTests(engine: Engine): void {
     )
   })
 
-  test("claims of a run that has ended are nobody's trouble", async () => {
+  test('claims of an ended run are not reported', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const worker = await registerWorker(store)

@@ -9,7 +9,7 @@ import { newId } from '../../model/id.ts'
 const TIMEOUT_MS = 30_000
 
 export function leadershipTests(engine: Engine): void {
-  test('P2 of many who ask at once one has its turn to sweep, and keeps it while it asks', async () => {
+  test('P2 of many concurrent requests one acquires the leadership, and keeps it while it renews', async () => {
     await using db = await engine.fresh()
     const stores = await Promise.all(Array.from({ length: 8 }, () => db.open()))
     const workers = await Promise.all(stores.map((store) => registerWorker(store)))
@@ -29,7 +29,7 @@ export function leadershipTests(engine: Engine): void {
     }
   })
 
-  test('a turn that ran out is taken by the next who asks', async () => {
+  test('an expired leadership is acquired by the next request', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const [first, second] = [await registerWorker(store), await registerWorker(store)]
@@ -43,7 +43,7 @@ export function leadershipTests(engine: Engine): void {
     assert.equal(await store.acquireLeadership(first, 10_000), false)
   })
 
-  test('a turn is taken over by who would come round sooner, and not by who would come later', async () => {
+  test('leadership is taken over by a worker with a shorter interval, and not by one with a longer interval', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const [seldom, often] = [await registerWorker(store), await registerWorker(store)]
@@ -60,7 +60,7 @@ export function leadershipTests(engine: Engine): void {
     assert.equal(await store.acquireLeadership(often, 60_000), false)
   })
 
-  test('who asks in time prolongs its turn', async () => {
+  test('a request in time renews the leadership', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const [first, second] = [await registerWorker(store), await registerWorker(store)]

@@ -214,7 +214,7 @@ export function listingTests(engine: Engine): void {
     assert.deepEqual((await store.run(run))?.policy, policy)
   })
 
-  test('a target without group, address and claim says so', async () => {
+  test('a target without group, address and claim has null in these fields', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const run = await enqueueCrawl(store, ['a'])

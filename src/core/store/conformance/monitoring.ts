@@ -93,7 +93,7 @@ export function monitoringTests(engine: Engine): void {
     assert.equal(totals.targets.failed, 6)
   })
 
-  test('what is left for a person is listed by id, by source and status, none twice and none missing', async () => {
+  test('dead letters are listed by id, source and status, none twice and none missing', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const before = await store.now()
@@ -184,7 +184,7 @@ export function monitoringTests(engine: Engine): void {
     assert.equal(before.checkpoint.seconds, 6 * 2.5)
   })
 
-  test('what workers hold is told of all at once, by run and group', async () => {
+  test('the claims of workers are returned at once, by run and group', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const [one, two] = [

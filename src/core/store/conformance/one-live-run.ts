@@ -149,7 +149,7 @@ export function oneLiveRunTests(engine: Engine): void {
     assert.ok(run?.plannedAt && run.startedAt)
   })
 
-  test('begin asked again answers the same claim, and makes nothing new', async () => {
+  test('a repeated begin returns the same claim, and creates nothing new', async () => {
     await using db = await engine.fresh()
     const [one, other] = [await db.open(), await db.open()]
     const worker = await registerWorker(one)
@@ -162,7 +162,7 @@ export function oneLiveRunTests(engine: Engine): void {
     assert.equal((await getTarget(one, request.target)).epoch, 1)
   })
 
-  test('begin asked again of a run that it took up still says that it did', async () => {
+  test('a repeated begin of a resumed run still reports it as resumed', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const [dead, next] = [await registerWorker(store), await registerWorker(store)]
@@ -257,7 +257,7 @@ export function oneLiveRunTests(engine: Engine): void {
     assert.equal(await store.liveRun(SOURCE), null, 'none is started')
   })
 
-  test('a run with one target says how far it is', async () => {
+  test('a run with one target has its progress', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const claim = await beginOne(store, await registerWorker(store))

@@ -89,7 +89,7 @@ export function planningTests(engine: Engine): void {
     await assertCountersConsistent(stores[0]!, run)
   })
 
-  test('one worker at a time plans; who asks again still does', async () => {
+  test('one worker at a time plans; a repeated call keeps the role', async () => {
     await using db = await engine.fresh()
     const stores = await Promise.all(Array.from({ length: 8 }, () => db.open()))
     const store = stores[0]!
@@ -187,7 +187,7 @@ export function planningTests(engine: Engine): void {
     await assertCountersConsistent(store, run)
   })
 
-  test('what was put in front keeps its cursor when it is handed back, or its worker dies; its place it may lose', async () => {
+  test('a target enqueued in front keeps its cursor after a release or a crash, but may lose its place', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const [worker, dead] = [await registerWorker(store), await registerWorker(store)]

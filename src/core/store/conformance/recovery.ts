@@ -68,7 +68,7 @@ export function recoveryTests(engine: Engine): void {
     await savePage(store, current)
   })
 
-  test('P9 no false recovery: who has beaten since the judgement is not taken from', async () => {
+  test('P9 no false recovery: a worker with a heartbeat after its verdict keeps its targets', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const worker = await registerWorker(store)
@@ -113,7 +113,7 @@ export function recoveryTests(engine: Engine): void {
     assert.equal((await getTarget(store, again.target)).claimId, again.claimId)
   })
 
-  test('P9 a beat and a judgement at the same moment: either the worker keeps its claim, or it is told', async () => {
+  test('P9 a heartbeat and a verdict at the same moment: either the worker keeps its claim, or its heartbeat reports the loss', async () => {
     await using db = await engine.fresh()
     const [theirs, ours] = [await db.open(), await db.open()]
     const run = await enqueueCrawl(theirs, 30)
@@ -146,7 +146,7 @@ export function recoveryTests(engine: Engine): void {
     fail: 'failed',
   }
   for (const [action, status] of Object.entries(becomes)) {
-    test(`P7 the verdict ${action} makes a target ${status}, and tells why`, async () => {
+    test(`P7 the verdict ${action} makes a target ${status}, with the reason`, async () => {
       await using db = await engine.fresh()
       const store = await db.open()
       const dead = await registerWorker(store)

@@ -183,7 +183,7 @@ export function replanTests(engine: Engine): void {
     await assertCountersConsistent(store, run)
   })
 
-  test('a run that is opened again has back in line what somebody held when it ended, and fences them off', async () => {
+  test('reopening a run replans the targets that were claimed when it ended, and fences off their workers', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const dead = await registerWorker(store)
@@ -203,7 +203,7 @@ export function replanTests(engine: Engine): void {
     assert.equal((await claim(store, await registerWorker(store), 2)).length, 2)
   })
 
-  test('what a person parks is out of line at once, whoever has it, and comes back from its cursor', async () => {
+  test('a parked target leaves the queue at once, also when claimed, and unpark continues from its cursor', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const worker = await registerWorker(store)

@@ -101,7 +101,7 @@ export function retentionTests(engine: Engine): void {
     assert.equal(await store.worker(worker), null)
   })
 
-  test('resolved alerts are removed with who was notified of them; open ones stay', async () => {
+  test('resolved alerts are removed with their notifications; open ones stay', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const alert = { owner: 'o', rule: 'r', source: null, run: null, because: 'b', command: 'c' }

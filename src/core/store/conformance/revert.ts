@@ -29,7 +29,7 @@ const statusesOf = async (store: Store, run: RunId): Promise<TargetStatus[]> =>
   (await listTargets(store, run)).map(({ status }) => status)
 
 export function undoingTests(engine: Engine): void {
-  test('a revert brings back a run and the targets that recovery set aside, if they are still so', async () => {
+  test('a revert restores a run and the targets that recovery parked, unless they changed since', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const worker = await registerWorker(store)
@@ -61,13 +61,13 @@ export function undoingTests(engine: Engine): void {
     assert.equal(
       (await getTarget(store, b!.id)).epoch,
       b!.epoch,
-      'what was not set aside stays as it is',
+      'a target that was not parked stays as it is',
     )
     assert.ok((await store.run(run))!.reopenedAt !== null)
     await assertCountersConsistent(store, run)
   })
 
-  test('a revert of a retry takes the new run back, unless somebody has begun it', async () => {
+  test('a revert of a retry cancels the new run unless it has begun', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const old = await beginOne(store, await registerWorker(store))
@@ -94,7 +94,7 @@ export function undoingTests(engine: Engine): void {
 
     await recoverWorker(store, taken.worker, 'retry')
     const third = await beginOne(store, await registerWorker(store))
-    assert.equal(await store.revert({ ...plan, cancel: third.run }), false, 'somebody has begun it')
+    assert.equal(await store.revert({ ...plan, cancel: third.run }), false, 'the new run has begun')
     assert.equal((await store.run(third.run))!.status, 'running')
     await assertCountersConsistent(store, old.run)
   })
@@ -231,7 +231,7 @@ export function undoingTests(engine: Engine): void {
     await assertCountersConsistent(store, run)
   })
 
-  test('a target that said how far it is since it was judged is not taken for a timeout', async () => {
+  test('a target that reported progress since its verdict does not time out', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const claimed = await beginOne(store, await registerWorker(store))

@@ -45,7 +45,7 @@ async function runOf(store: Store, id: RunId): Promise<Run> {
 }
 
 export function runMoveTests(engine: Engine): void {
-  test('P15 a run that is moved says what it was, what it is, who did it and why', async () => {
+  test('P15 a changed run records its old and new status, the actor and the reason', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const run = await enqueueCrawl(store, 3)
@@ -77,7 +77,7 @@ export function runMoveTests(engine: Engine): void {
     await assertCountersConsistent(store, run)
   })
 
-  test('P2 of ten who move a run at once one does, and writes one audit row', async () => {
+  test('P2 of ten concurrent changes of a run one succeeds, and writes one audit row', async () => {
     await using db = await engine.fresh()
     const stores = await Promise.all(Array.from({ length: 10 }, () => db.open()))
     const run = await enqueueCrawl(stores[0]!, 1)
@@ -122,7 +122,7 @@ export function runMoveTests(engine: Engine): void {
     assert.equal(await store.moveRun(move(run)), false, 'what has ended is not moved again')
   })
 
-  test('who holds a target of a run that ended hears it with the next beat, and may finish its page', async () => {
+  test('the holder of a target of an ended run learns it with the next heartbeat, and may finish its page', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const worker = await registerWorker(store)
@@ -299,7 +299,7 @@ export function runMoveTests(engine: Engine): void {
     await assertCountersConsistent(store, old.run)
   })
 
-  test('a retry of a crawl is planned anew, and is refused while somebody has the old one or another lives', async () => {
+  test('a retry of a crawl is planned again, and is refused while the old run is claimed or another run is live', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const run = await enqueueCrawl(store, 2)

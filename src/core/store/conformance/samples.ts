@@ -195,7 +195,7 @@ export function sampleTests(engine: Engine): void {
     )
   })
 
-  test('somebody who need not look leaves it to others who have looked just now, unless nobody is left', async () => {
+  test('a process skips a sample that another one just took, unless no other is left', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const worker = await registerWorker(store)
@@ -205,7 +205,7 @@ export function sampleTests(engine: Engine): void {
     const look = () => store.takeSample({ unlessWithinMs: 10_000 })
 
     await look()
-    assert.equal(await pages(), 0, 'nobody has looked before')
+    assert.equal(await pages(), 0, 'no sample was taken before')
     const next = await savePage(store, claimed)
     await look()
     assert.equal(await pages(), 0)

@@ -44,7 +44,7 @@ export function settleTests(engine: Engine): void {
     stuck: (store, claim) => recoverWorker(store, claim.worker, 'hold'),
   }
   for (const [status, act] of Object.entries(notDone)) {
-    test(`a run with a ${status} target ends as failed and says why`, async () => {
+    test(`a run with a ${status} target ends as failed with the reason`, async () => {
       await using db = await engine.fresh()
       const store = await db.open()
       const run = await enqueueCrawl(store, 2)
@@ -142,7 +142,7 @@ export function settleTests(engine: Engine): void {
     assert.deepEqual(await store.settle(), [{ run, status: 'interrupted' }])
   })
 
-  test('a run is not interrupted while somebody holds a claim in it, alive or not', async () => {
+  test('a run is not interrupted while a claim in it is held, by a live worker or a dead one', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const worker = await registerWorker(store)
@@ -154,7 +154,7 @@ export function settleTests(engine: Engine): void {
     assert.deepEqual(await store.settle(), [])
   })
 
-  test('a run that nobody has claimed yet stays queued', async () => {
+  test('a run without a claim stays queued', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const run = await enqueueCrawl(store, 1)
@@ -165,7 +165,7 @@ export function settleTests(engine: Engine): void {
     assert.equal((await store.run(run))?.startedAt, null)
   })
 
-  test('a run with one target that was handed back is interrupted, whoever else lives', async () => {
+  test('a run with one target that was released is interrupted, also while other workers live', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const worker = await registerWorker(store)

@@ -17,7 +17,7 @@ import type { Engine } from '../../../testing/test-database.ts'
 import type { BeginResult, BeginRequest, LockSourceRequest, Store } from '../store.ts'
 
 export function sourceLockTests(engine: Engine): void {
-  test('P10 one guard per source: of forty who ask at once, in many processes, one holds it', async () => {
+  test('P10 one lock per source: of forty concurrent requests, in many processes, one holds it', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     await using processes = await startStoreProcesses(db.url, 3, 4)
@@ -36,7 +36,7 @@ export function sourceLockTests(engine: Engine): void {
     assert.deepEqual((await store.sourceLocks(SOURCE))[0], answers[0])
   })
 
-  test('P10 who comes into being while others ask holds the guard like everybody else', async () => {
+  test('P10 a worker that registers while others request the lock competes on equal terms', async () => {
     await using db = await engine.fresh()
     const stores = await Promise.all(Array.from({ length: 6 }, () => db.open()))
     for (let round = 1; round <= 10; round++) {
@@ -77,7 +77,7 @@ export function sourceLockTests(engine: Engine): void {
     )
   })
 
-  test('P12 the holder who asks again gets the same answer', async () => {
+  test('P12 a repeated request of the holder gets the same result', async () => {
     await using db = await engine.fresh()
     const [store, again] = [await db.open(), await db.open()]
     const worker = await registerWorker(store)
@@ -91,7 +91,7 @@ export function sourceLockTests(engine: Engine): void {
     assert.deepEqual((await again.sourceLocks(SOURCE))[0], before)
   })
 
-  test('a guard that somebody holds who has not ended is answered as it is', async () => {
+  test('a source lock whose holder has not ended is returned as it is', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const [holder, other] = [await registerWorker(store), await registerWorker(store)]
@@ -141,7 +141,7 @@ export function sourceLockTests(engine: Engine): void {
     assert.equal((await lock(store, other)).worker, other)
   })
 
-  test("a guard whose holder has ended, or is not known any more, is anybody's", async () => {
+  test('a source lock whose holder has ended or is unknown can be taken', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const [ended, unknown, taker] = [
@@ -180,7 +180,7 @@ export function sourceLockTests(engine: Engine): void {
     assert.equal((await lock(store, third, { takeOverFrom: current })).worker, next)
   })
 
-  test('P2 of many who would replace the same holder one does', async () => {
+  test('P2 of many that replace the same holder one succeeds', async () => {
     await using db = await engine.fresh()
     const stores = await Promise.all(Array.from({ length: 8 }, () => db.open()))
     const workers = await Promise.all(stores.map((store) => registerWorker(store)))
@@ -197,7 +197,7 @@ export function sourceLockTests(engine: Engine): void {
     for (const answer of answers) assert.equal(answer.worker, holder)
   })
 
-  test('only the holder can say that it is ending, and it began when it said so first', async () => {
+  test('only the holder can mark itself as ending, and the first mark counts', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const [worker, other] = [await registerWorker(store), await registerWorker(store)]
@@ -235,7 +235,7 @@ export function sourceLockTests(engine: Engine): void {
     assert.equal(await store.unlockSource({ ...free, worker: other }), true)
   })
 
-  test('a holder that gave up says why and when', async () => {
+  test('a holder that gave up records the reason and the time', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const worker = await registerWorker(store)
@@ -248,7 +248,7 @@ export function sourceLockTests(engine: Engine): void {
     assert.ok(Math.abs(gaveUp.at - (await store.now())) < 5_000)
   })
 
-  test('P10 begin is refused with the guard that somebody else holds, and changes nothing', async () => {
+  test('P10 begin is refused while another worker holds the source lock, and changes nothing', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const [holder, other] = [await registerWorker(store), await registerWorker(store)]
@@ -277,7 +277,7 @@ export function sourceLockTests(engine: Engine): void {
     assert.ok(elsewhere.claimed, 'another source has another guard')
   })
 
-  test('P10 of many who begin while one holds the guard, only that one gets the run', async () => {
+  test('P10 of many concurrent begins while one holds the lock, only that one gets the run', async () => {
     await using db = await engine.fresh()
     const stores = await Promise.all(Array.from({ length: 6 }, () => db.open()))
     const workers = await Promise.all(stores.map((store) => registerWorker(store)))
@@ -291,7 +291,7 @@ export function sourceLockTests(engine: Engine): void {
     assert.equal((await stores[0]!.runs({ limit: 10 })).items.length, 1)
   })
 
-  test("a guard that is free, one's own, or of one that has ended stops nobody", async () => {
+  test('a source lock that is free, our own, or of an ended holder blocks no start', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const [worker, gone] = [await registerWorker(store), await registerWorker(store)]
@@ -314,7 +314,7 @@ export function sourceLockTests(engine: Engine): void {
     }
   })
 
-  test('P12 begin asked again answers the claim that it made before the guard was taken', async () => {
+  test('P12 a repeated begin returns the claim that it made before the lock was taken', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const [worker, holder] = [await registerWorker(store), await registerWorker(store)]

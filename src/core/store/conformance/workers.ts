@@ -67,7 +67,7 @@ export function workerTests(engine: Engine): void {
     assert.equal((await store.observations()).length, 1)
   })
 
-  test('a beat is counted, says the time and keeps the lag it was told', async () => {
+  test('a heartbeat is counted, returns the time and stores the reported lag', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const worker = await registerWorker(store)
@@ -86,7 +86,7 @@ export function workerTests(engine: Engine): void {
     assert.equal(answer.serverStartedAt === null, engine.name === 'sqlite')
   })
 
-  test('a beat answers which of the named claims are still held, and no others', async () => {
+  test('a heartbeat returns which of the named claims are still held, and no others', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const worker = await registerWorker(store)
@@ -118,7 +118,7 @@ export function workerTests(engine: Engine): void {
     assert.equal((await getTarget(store, other.target)).worker, theirs)
   })
 
-  test('a beat tells which claims are in a run that has been ended', async () => {
+  test('a heartbeat returns which claims are in a run that has ended', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const worker = await registerWorker(store)

@@ -482,7 +482,7 @@ test('a reason with a NUL or half a character in it is kept without', async () =
 })
 
 describe('a failing server', () => {
-  test('one that accepts and never answers is given up within seconds', async () => {
+  test('one that accepts and never responds is given up within seconds', async () => {
     await using stack = new AsyncDisposableStack()
     const mute = createServer((socket) => socket.on('error', () => {}))
     await new Promise<void>((resolve) => mute.listen(0, '127.0.0.1', resolve))

@@ -24,7 +24,7 @@ const REGISTER = sql(
 `,
 )
 // $1 writer, $2 worker, $3 loop lag, $4 the claims it names, $5 what it has measured. Claims in its name that it has not named for a whole
-// lease are handed back untouched: their answer got lost.
+// lease are released untouched: their answer got lost.
 const HEARTBEAT = sql(
   'heartbeat',
   /* sql */ `

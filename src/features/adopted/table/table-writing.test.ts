@@ -298,7 +298,7 @@ test('sqlite: while another program writes, this waits, and its journal stays th
   assert.equal(mode!['journal_mode'], 'delete')
 })
 
-test('sqlite: text that is not UTF-8 cannot be compared, so its row is left alone, and that is said', async () => {
+test('sqlite: text that is not UTF-8 cannot be compared, so its row is left alone, with a warning', async () => {
   await using db = await sqliteEngine.empty()
   await db.raw(/* sql */ `
     CREATE TABLE jobs (id INTEGER PRIMARY KEY, status TEXT, updated_at TEXT, progress TEXT, note TEXT);
@@ -313,7 +313,7 @@ test('sqlite: text that is not UTF-8 cannot be compared, so its row is left alon
   assert.equal((await opening.table.change(two!, { status: 'failed' }))?.status, 'failed')
 })
 
-test('sqlite: rows whose ids are alike as text are left alone, in a column that tells them apart', async () => {
+test('sqlite: rows whose ids are equal as text are left alone, in a column that distinguishes them', async () => {
   await using db = await sqliteEngine.empty()
   await db.raw(/* sql */ `
     CREATE TABLE jobs (id UNIQUE, status TEXT, updated_at TEXT, progress TEXT);

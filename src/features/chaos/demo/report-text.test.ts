@@ -43,13 +43,13 @@ function print(found: SavedResults): string {
   return paper.toString()
 }
 
-test('the report fits into 80 columns without a word cut off, and says how it went', () => {
+test('the report fits into 80 columns without a word cut off, and gives the result', () => {
   const text = print(found)
   assert.doesNotMatch(text, /…/)
   assert.match(text, /^1 worker killed with kill -9: no page lost, nothing doubled\.$/m)
 })
 
-test('the report says what is wrong', () => {
+test('the report lists what is wrong', () => {
   const text = print({ ...found, ledger: found.ledger.slice(1) })
   assert.match(text, /^Something is wrong:\n- 1 pages or items are missing or wrong\.$/m)
   assert.doesNotMatch(text, /nothing doubled\./)

@@ -48,7 +48,7 @@ test('some addresses come in several spellings, and some businesses on two pages
   assert.ok(new Set(listed.map(({ url }) => url)).size > businesses.size)
 })
 
-test('every page can be reached from its section, however often the site says no at first', async () => {
+test('every page can be reached from its section, however often the site fails at first', async () => {
   const site = await Site.open(directory, { slowdown: 0.01 })
   try {
     const sections = (await (await fetch(`${site.address}/sections`)).json()) as { url: string }[]

@@ -131,7 +131,7 @@ export function toHttpError(error: unknown): HttpError | null {
     return new HttpError(
       409,
       'RUN_ENDED',
-      'This run has already ended here: it was finished, failed or handed back. Nothing was written; end the command.',
+      'This run has already ended here: it was finished, failed or released. Nothing was written; end the command.',
     )
   }
   return null

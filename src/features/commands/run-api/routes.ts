@@ -82,7 +82,7 @@ export const ROUTES: readonly RunRoute[] = [
     path: '/checkpoint',
     body: checkpoint,
     maxBytes: CHECKPOINT_MAX_BYTES,
-    handle: ({ run, body }) => ownedRun(run).checkpoint(body),
+    handle: async ({ run, body }) => ({ seq: await ownedRun(run).checkpoint(body) }),
   }),
   defineRoute({
     method: 'POST',
@@ -130,8 +130,9 @@ function defineRoute<B extends Schema>(
   return { maxBytes: BODY_MAX_BYTES, ...route }
 }
 
-function describe(run: RunContext): unknown {
+async function describe(run: RunContext): Promise<unknown> {
   const handle = ownedRun(run)
+  const { done, total } = await handle.progressSoFar()
   return {
     run: handle.id,
     source: handle.source,
@@ -140,8 +141,8 @@ function describe(run: RunContext): unknown {
     next: handle.next,
     lastItemId: handle.lastItemId,
     cursor: handle.cursor,
-    done: handle.done ?? 0,
-    total: handle.total ?? 1,
+    done,
+    total,
     pageTarget: handle.pageTarget,
   }
 }

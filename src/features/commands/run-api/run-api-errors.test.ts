@@ -110,7 +110,7 @@ test('every error has its status, code, headers and message', async () => {
   await command.post('/finish')
   assert.equal(
     await post('/fail', '{"error":"x"}'),
-    '409 RUN_ENDED: This run has already ended here: it was finished, failed or handed back. Nothing was written; end the command.',
+    '409 RUN_ENDED: This run has already ended here: it was finished, failed or released. Nothing was written; end the command.',
   )
   const lost = await ctx.begin('lost')
   lost.handle.loseLease()

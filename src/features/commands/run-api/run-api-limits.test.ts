@@ -86,7 +86,7 @@ test('a refused body does not spoil the connection for the next call', async () 
   assert.deepEqual(statuses, ['415', '200'])
 })
 
-test('a body must say that it is JSON: the message tells the header', async () => {
+test('a body needs the content type JSON: the message names the header', async () => {
   await using ctx = await RunApiTestContext.create(sqliteEngine)
   const command = await ctx.begin()
   const raw = '{"done":1,"total":2}'

@@ -47,7 +47,7 @@ test('while the database is away a call waits, a heartbeat does not, and nothing
   assert.deepEqual([counts.pages, counts.skipped], [2, 1])
 })
 
-test('a write that waits for the database ends when its run is lost, or handed back', async () => {
+test('a write that waits for the database ends when its run is lost, or released', async () => {
   await using set = await createProxiedContext()
   const { ctx, proxy } = set
   const [lost, released] = [await ctx.begin('a'), await ctx.begin('b')]

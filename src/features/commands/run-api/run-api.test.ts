@@ -106,7 +106,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       assert.equal((await ctx.run(command.handle.id)).counts.pages, 1)
     })
 
-    test('P1 a command that lost its run is told to stop by every call', async () => {
+    test('P1 every call of a command that lost its run returns that it must stop', async () => {
       await using ctx = await RunApiTestContext.create(engine)
       const command = await ctx.begin()
       await command.post('/checkpoint', PAGE_1)

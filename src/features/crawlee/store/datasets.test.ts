@@ -61,7 +61,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       assert.deepEqual((await store.entries(other.id, ALL)).items, ['"other"'])
     })
 
-    test('many who append at once lose and double nothing, also with the same keys in opposite orders', async () => {
+    test('concurrent appends lose and duplicate nothing, also with the same keys in opposite orders', async () => {
       await using db = await engine.fresh()
       const stores = await Promise.all(
         Array.from({ length: 6 }, () => openExtended(db, CRAWLEE_STORE)),

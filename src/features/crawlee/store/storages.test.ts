@@ -13,7 +13,7 @@ const UNKEEPABLE = ['', 'a\0b', 'half \ud800', 'x'.repeat(1_001)]
 
 for (const engine of [sqliteEngine, postgresEngine]) {
   describe(engine.name, () => {
-    test('ten who make a storage of one name at once get the same one; kinds have names of their own', async () => {
+    test('ten callers that create a storage of one name at once get the same one; each kind has its own names', async () => {
       await using db = await engine.fresh()
       const stores = await Promise.all(
         Array.from({ length: 10 }, () => openExtended(db, CRAWLEE_STORE)),

@@ -218,7 +218,7 @@ function checkRequest<T extends NewRequest>(request: T): T {
 }
 
 function notClaimedError(id: string): UsageError {
-  return new UsageError(`Request ${id} is not in hand here: it was handled, handed back, or taken.`)
+  return new UsageError(`Request ${id} is not in hand here: it was handled, released, or taken.`)
 }
 
 /** A request as Crawlee gives it back after a try. */

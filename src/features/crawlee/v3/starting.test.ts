@@ -85,7 +85,7 @@ for (const engine of isLong ? [sqliteEngine, postgresEngine] : [sqliteEngine]) {
       assert.equal(entry!.because, 'its crawler was started again')
     })
 
-    test('a crawler that adds nothing is told that its run ended with requests left, and stops', async () => {
+    test('a crawler that adds nothing gets an error that its run ended with requests left, and stops', async () => {
       await crawlShop(urls(3), { only: 1 })
       const run = await runOf('shop')
       await cancel({ store, actor: 'a person' }, run.id)

@@ -50,7 +50,7 @@ test('given modules are used, and nothing is logged', async () => {
   assert.deepEqual(said, [])
 })
 
-test('where no Crawlee is found to work with, the log says what that means', async () => {
+test('if no Crawlee is installed, the log explains the consequence', async () => {
   await using database = await sqliteEngine.empty()
   const program = `
     const { crawleeStorage } = await import('${new URL('./storage.ts', import.meta.url).href}')

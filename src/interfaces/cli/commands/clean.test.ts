@@ -27,7 +27,7 @@ const VERDICT = 'run source target action because liveness evidence from to appl
 
 type CleanFixture = { dead: RunId; alsoDead: RunId; resumable: RunId; live: RunId }
 
-/** Two runs of 25 h that nobody ever took up, one that was handed back after a page, and one at work. */
+/** Two runs of 25 h that nobody ever took up, one that was released after a page, and one at work. */
 async function createCleanFixture({
   store,
   database,
@@ -86,7 +86,7 @@ describe('clean', { concurrency: 2 }, () => {
     assert.match(stdout, /^4 live runs: 1 active, 1 resumable, 2 dead\.$/m)
     assert.match(stdout, new RegExp(`^${shortId(resumable)}  long +25 h +0/1 +5 +0  page 1 `, 'm'))
     assert.match(stdout, new RegExp(`^${shortId(dead)}  forgotten +25 h +0/3 +0 +0  none `, 'm'))
-    assert.match(stdout, new RegExp(`^${shortId(dead)}: nobody works on it, 25 h old`, 'm'))
+    assert.match(stdout, new RegExp(`^${shortId(dead)}: no worker has it, 25 h old`, 'm'))
     assert.ok(!stdout.includes(shortId(live)))
     assert.match(stdout, /^Nothing was changed\. Without --dry-run 2 dead runs would be marked as/m)
     assert.equal(await ctx.dump(), before)
@@ -134,7 +134,7 @@ describe('clean', { concurrency: 2 }, () => {
     assert.equal(await statusOf(ctx, dead), 'queued', 'a person has spoken')
   })
 
-  test('piped without --auto it refuses with 2, says what to add, and changes nothing', async () => {
+  test('piped without --auto it refuses with 2, names the flag to add, and changes nothing', async () => {
     await using ctx = await createCliTestContext()
     await createCleanFixture(ctx)
     const before = await ctx.dump()
@@ -203,7 +203,7 @@ describe('clean', { concurrency: 2 }, () => {
     assert.equal(await statusOf(ctx, alsoDead), 'queued')
     for (const [run, why] of [
       [live, /is not dead: process \d+ on \S+ is alive/],
-      [resumable, /is not dead: nobody works on it, but it has progress/],
+      [resumable, /is not dead: no worker has it, but it has progress/],
       [dead, /is abandoned: there is nothing to clean/],
       ['ffffffff', /There is no run ffffffff/],
     ] as const) {
@@ -258,7 +258,7 @@ describe('clean --delete', { concurrency: 2 }, () => {
     assert.equal(await ctx.dump(), before)
   })
 
-  test('items stay, unless --with-items says otherwise, and then those of other runs stay', async () => {
+  test('items stay, unless --with-items is given, and then those of other runs stay', async () => {
     await using ctx = await createCliTestContext()
     const { store } = ctx
     const worker = await ctx.registerLiveWorker('shop')

@@ -96,7 +96,7 @@ test('status prints one line, lists live runs, and exits with 3 while something 
   assert.ok(lines.every((line) => line.length <= 80))
 })
 
-test('status as JSON says the same', async () => {
+test('status as JSON reports the same', async () => {
   const { runs, workers, attention, latest } = await json(['status'])
   assert.deepEqual(
     runs.map((one: any) => [one.source, one.health, one.done, one.total]),
@@ -129,7 +129,7 @@ test('runs are listed newest first, page by page', async () => {
   assert.equal((await json(['runs', '--source', 'portal-a'])).items[0].done, 12)
 })
 
-test('show takes a short or a full id and tells all about the run', async () => {
+test('show takes a short or a full id and prints all about the run', async () => {
   const { code, stdout } = await call(['show', shortId(run)])
   assert.equal(code, 0)
   for (const part of [

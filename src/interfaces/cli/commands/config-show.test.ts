@@ -41,7 +41,7 @@ function lines(policy: any): string[] {
 }
 
 describe('config show', { concurrency: 2 }, () => {
-  test('says of each setting where it comes from, and never a password', async () => {
+  test('prints the origin of each setting, and never a password', async () => {
     const data = await settings([])
     assert.equal(Object.keys(data).join(' '), 'path db preset policies url alerts channels')
     assert.equal(data.path, join(folder.path, 'unstuck.config.ts'))

@@ -1,8 +1,7 @@
 import { redact } from '../../../core/model/redact.ts'
-import { alertsView } from '../../../features/alerts/config.ts'
+import { loadSections, sectionViews } from '../../../app/config.ts'
 import { listPolicies, type SourcePolicy } from '../../../presenters/config.ts'
-import type { Settings } from '../../../app/config.ts'
-import { printAlerts } from '../alert-text.ts'
+import type { Settings } from '../../../contracts/settings.ts'
 import type { TextWriter } from '../../../lib/terminal/text-writer.ts'
 import { printSettings } from '../policy-text.ts'
 import { defineCommand } from '../../../contracts/command.ts'
@@ -22,8 +21,10 @@ export const command = defineCommand({
     const { address, from } = await database.locate()
     const policies = listPolicies(config, { source: args.source, all: options.all })
     const db = { address: redact(address), origin: from }
+    const sections = await loadSections()
+    const views = await sectionViews(config)
     return {
-      data: { path: config.path, db, preset: config.preset, policies, ...alertsView(config) },
+      data: { path: config.path, db, preset: config.preset, policies, ...views },
       print: (writer) => {
         writer.paragraph(
           config.path === null ? 'No config file: defaults count.' : `Config: ${config.path}`,
@@ -31,8 +32,8 @@ export const command = defineCommand({
         writer.paragraph(`Database: ${db.address}, from ${db.origin}`)
         if (config.preset !== null) writer.paragraph(`Preset: ${config.preset}`)
         for (const shown of policies) print(writer, shown, config)
-        if (args.source === undefined && config.alerts.areConfigured)
-          printAlerts(writer, alertsView(config))
+        if (args.source === undefined)
+          for (const one of sections) one.print?.(config.section(one), config, writer)
         writer.blank()
         writer.paragraph({
           text: 'A crawl’s own policy counts below the config’s word: see `unstuck explain RUN` for one run.',
@@ -46,9 +47,9 @@ export const command = defineCommand({
 function print(
   writer: TextWriter,
   { source, settings }: SourcePolicy,
-  { preset, adopted }: Pick<Settings, 'preset' | 'adopted'>,
+  { preset, tables }: Pick<Settings, 'preset' | 'tables'>,
 ): void {
-  const what = adopted.some(({ name }) => name === source) ? 'Table' : 'Source'
+  const what = tables.includes(source ?? '') ? 'Table' : 'Source'
   writer.heading(source === null ? 'Every source, unless said otherwise' : `${what} ${source}`)
   if (settings.length === 0) return writer.paragraph('Nothing of its own.')
   printSettings(writer, settings, preset)

@@ -93,7 +93,7 @@ test('sessions that start read-only end with 7, after all the other checks', asy
   for (const check of ['schema', 'durability', 'clock', 'disk', 'signals']) said.getCheck(check)
 })
 
-test('a login without the rights ends with 7 and is told so', async () => {
+test('a login without the rights ends with 7 and names them', async () => {
   await using db = await postgresEngine.fresh()
   const role = `reader_${shortId(newId())}`
   await db.raw(/* sql */ `
@@ -149,7 +149,7 @@ test('a server that accepts and never responds does not block doctor', async () 
   silent.close()
 })
 
-test('a server without fsync or full_page_writes is told, and one that is away ends with 7', async () => {
+test('a server without fsync or full_page_writes is reported, and an unreachable one ends with 7', async () => {
   const server = await startServer({ inMemory: true })
   const set = async (setting: string, value: string): Promise<void> => {
     const client = new pg.Client({ connectionString: server.url })

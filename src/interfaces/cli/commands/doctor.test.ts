@@ -48,7 +48,7 @@ function testDatabase(engine: Engine): void {
     assert.match(said.getCheck('workers').found, /^1 worker at work/)
   })
 
-  test('an empty database is told as such, and stays empty', async () => {
+  test('an empty database is reported as such, and stays empty', async () => {
     await using db = await engine.empty()
 
     const said = await runDoctorOn(db)
@@ -172,7 +172,7 @@ describe('a file', () => {
     assert.match(said.getCheck('database').details[0]!, /file is not a folder$/)
   })
 
-  test('that another program took out of WAL mode is told', async () => {
+  test('that another program took out of WAL mode is reported', async () => {
     await using db = await sqliteEngine.empty()
     await (await db.open()).close()
     await db.raw('PRAGMA journal_mode = DELETE')
@@ -197,7 +197,7 @@ describe('a file', () => {
     assert.equal(said.getCheck('wal').result, 'ok')
   })
 
-  test('with lock files left behind is told which, and they stay', async () => {
+  test('with stale lock files is reported with their names, and they stay', async () => {
     await using db = await sqliteEngine.fresh()
     const store = await db.open()
     await using other = await startStoreProcess(db.url)
@@ -239,7 +239,7 @@ describe('a file', () => {
   })
 })
 
-test('people read one line for each check, within 80 columns, and the explanation below', async () => {
+test('prints one line for each check, within 80 columns, and the explanation below', async () => {
   await using db = await sqliteEngine.fresh()
   const store = await db.open()
   await enqueueCrawl(store, 2, { source: 'evil\x1b[2J' })

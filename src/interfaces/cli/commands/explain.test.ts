@@ -133,8 +133,8 @@ describe('explain', { concurrency: 2 }, () => {
     await ctx.database.advanceClock(25 * HOUR_MS)
 
     const dead = await explained(ctx, young)
-    assert.match(dead['What is known']!, /^Nobody works on it\./)
-    assert.match(dead['Verdict']!, /^abandon: nobody works on it, 25 h old/)
+    assert.match(dead['What is known']!, /^No worker has it\./)
+    assert.match(dead['Verdict']!, /^abandon: no worker has it, 25 h old/)
     assert.match(dead['By this policy']!, /abandonAfter +24h +default autoClean +false +default/)
     assert.match(
       (await explained(ctx, kept.run))['Verdict']!,
@@ -144,10 +144,10 @@ describe('explain', { concurrency: 2 }, () => {
     await ctx.cli(['clean', '--auto'])
     await ctx.cli(['revert', young])
     const reverted = await explained(ctx, young)
-    assert.match(reverted['Verdict']!, /^leave: a person opened it again/)
+    assert.match(reverted['Verdict']!, /^leave: an operator reopened it/)
     assert.match(
       reverted['What was done so far, newest first']!,
-      /^- (?:now|\d{1,2} s ago): revert \(abandoned → queued\): abandon taken back by \S+\. - .*: abandon \(queued → abandoned\), by \S+: nobody/,
+      /^- (?:now|\d{1,2} s ago): revert \(abandoned → queued\): abandon taken back by \S+\. - .*: abandon \(queued → abandoned\), by \S+: no worker has it/,
     )
   })
 
@@ -192,14 +192,14 @@ describe('explain', { concurrency: 2 }, () => {
       [await getTarget(ctx.store, done.target), 'the target is done', /`unstuck rewind`/],
     ] as const) {
       const it = await explained(ctx, id)
-      assert.match(it['What is known']!, /^Nobody works on it\./)
+      assert.match(it['What is known']!, /^No worker has it\./)
       assert.equal(it['Verdict'], `leave: ${verdict}.`)
       assert.match(it['What would change it']!, change)
       assert.doesNotMatch(it['What would change it']!, /run/)
     }
   })
 
-  test('each setting says where it comes from: default, preset, the crawl, the config, a group of it', async () => {
+  test('each setting has its origin: default, preset, the crawl, the config, a group of it', async () => {
     await using ctx = await createCliTestContext()
     const policy = { maxCrashes: 7, groups: { TX: { onCrash: 'fail' as const } } }
     const targets = [

@@ -2,7 +2,7 @@ import { basename, dirname, extname, relative } from 'node:path'
 import process from 'node:process'
 import { UsageError } from '../../../core/model/errors.ts'
 import { findConfig } from '../../../lib/files/config-file.ts'
-import { configNameFor } from '../package-type.ts'
+import { configNameFor } from '../../../lib/files/package-type.ts'
 import {
   adviceFor,
   detectProject,

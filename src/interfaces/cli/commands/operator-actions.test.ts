@@ -221,7 +221,7 @@ describe('retry', { concurrency: 2 }, () => {
 })
 
 describe('revert', { concurrency: 2 }, () => {
-  test('reverts the last operation, as its dry run said, and the undo ends it again', async () => {
+  test('reverts the last operation, as its dry run announced, and the undo ends it again', async () => {
     await using ctx = await createCliTestContext()
     const run = await enqueueCrawl(ctx.store, 1)
     await ctx.cli(['cancel', run])
@@ -288,7 +288,7 @@ describe('revert', { concurrency: 2 }, () => {
 })
 
 describe('reset-failed', { concurrency: 2 }, () => {
-  test('takes the newest run of each source, and does as its dry run said', async () => {
+  test('takes the newest run of each source, and does what its dry run announced', async () => {
     await using ctx = await createCliTestContext()
     const old = await endedCrawl(ctx, 'shop')
     const newest = await endedCrawl(ctx, 'shop')
@@ -351,7 +351,7 @@ describe('reset-failed', { concurrency: 2 }, () => {
     })
   })
 
-  test('on a terminal it asks', { skip: noTerminal }, async () => {
+  test('on a terminal it prompts', { skip: noTerminal }, async () => {
     await using ctx = await createCliTestContext()
     const { failed } = await endedCrawl(ctx)
     await assertUnchanged(ctx, async () => {

@@ -122,7 +122,7 @@ describe('recover', { concurrency: 2 }, () => {
     assert.equal((await ctx.store.target(job.target))!.status, 'planned')
   })
 
-  test('on a terminal it asks before it acts', { skip: noTerminal }, async () => {
+  test('on a terminal it prompts before it acts', { skip: noTerminal }, async () => {
     await using ctx = await createCliTestContext()
     const { crawl } = await createRecoveryFixture(ctx)
     const before = await ctx.dump()

@@ -156,7 +156,7 @@ test('with the token of the environment it serves everywhere, below its base pat
   assert.deepEqual([second.code, second.stderr.includes('is taken')], [2, true])
 })
 
-test('without its database it stays up and says so, and goes on when it is back', async () => {
+test('without its database it stays up and reports so, and goes on when it is back', async () => {
   await using database = await postgresEngine.empty()
   const proxy = await TcpProxy.start(database.url)
   proxy.close()
@@ -238,7 +238,7 @@ test('S25 read-only it recovers nothing, and a login that may only read is enoug
   await database.raw(`DROP OWNED BY ${all} CASCADE; DROP ROLE ${all}`)
 })
 
-test('a mistake in the config is told at the start', async () => {
+test('a mistake in the config is reported at the start', async () => {
   using folder = temporaryFolder()
   writeFileSync(`${folder.path}/unstuck.config.mjs`, 'export default { polices: {} }')
   const { code, stderr } = await unstuck(['serve'], { cwd: folder.path })

@@ -1,14 +1,12 @@
 import { isUnusable, messageOf, UsageError } from '../../../core/model/errors.ts'
 import { EXIT } from '../../../core/model/exit-codes.ts'
 import type { UnstuckEvent } from '../../../core/model/event.ts'
-import type { WorkerId } from '../../../core/model/id.ts'
 import { describeEvent } from '../../../presenters/event.ts'
 import { safeJson } from '../../../core/events/safe-text.ts'
 import { REAL_CLOCK } from '../../../core/host/clock.ts'
-import { AdoptedRecovery } from '../../../features/adopted/background-recovery.ts'
 import { BackgroundRecovery } from '../../../app/background-recovery.ts'
 import { dataFolder } from '../../../lib/files/data-folder.ts'
-import { makeAlertService } from '../../../features/alerts/service.ts'
+import { startServices } from '../../../app/start-services.ts'
 import { createApp } from '../../http/app.ts'
 import { normalizeBasePath } from '../../http/base-path.ts'
 import type { AuthOptions } from '../../http/auth.ts'
@@ -17,7 +15,8 @@ import { HttpServer } from '../../http/server.ts'
 import { TokenFile } from '../../../app/token-file.ts'
 import { readTokens, tokensPath } from '../../../app/tokens.ts'
 import type { Store } from '../../../core/store/store.ts'
-import { SystemdNotifier } from '../sd-notify.ts'
+import { SystemdNotifier } from '../../../lib/process/sd-notify.ts'
+import { makeSettings } from '../../../app/config.ts'
 import { defineCommand, type CliContext } from '../../../contracts/command.ts'
 import { option } from '../../../contracts/options.ts'
 
@@ -32,8 +31,8 @@ const options = {
 }
 type Serve = CliContext<{}, typeof options>
 
-/** Starts and stops with the server. */
-type Service = { start(): void; stop(): Promise<void> }
+/** Stops with the server. */
+type Service = { stop(): Promise<void> }
 
 const LOOPBACK = '127.0.0.1'
 const STOP_DEADLINE_MS = 10_000
@@ -52,11 +51,11 @@ export const command = defineCommand({
     const { output, database } = context
     const log = (line: string): void => output.note(`[unstuck] ${line}`)
     const stopped = untilStopped(log)
-    // A mistake in the config is told now, and not to the first who looks.
+    // Reports a mistake in the config now, not to the first caller.
     const settings = await context.settings()
     const db = await database.address()
     const { host = LOOPBACK, port, monitor, readOnly } = context.options
-    const open = () => database.openWithAdopted({ readOnly })
+    const open = () => database.openAll({ readOnly })
     const basePath = normalizeBasePath(context.options.basePath ?? '')
     const app = createApp({
       auth: await makeAuthOptions(context, basePath, log),
@@ -70,14 +69,9 @@ export const command = defineCommand({
     const url = `${await server.start()}${basePath}/`
     const emit = (event: UnstuckEvent): void => logEvent(event, log)
     const lost = Promise.withResolvers<never>()
-    const attendant = new BackgroundRecovery(db, settings.overrides, emit, REAL_CLOCK, lost.reject)
-    const worker = (): WorkerId | null => attendant.worker
-    const { adopted, policyOf } = settings
-    const policies = adopted.map(({ policy }) => policy)
-    const tables = new AdoptedRecovery({ open, policies, policyOf, emit, worker })
-    const alerts = makeAlertService(open, settings, log, worker)
-    // Who only shows neither looks after anybody nor tells anybody: for both the database is written to.
-    const services: Service[] = readOnly ? [] : monitor ? [attendant, tables, alerts] : [alerts]
+    const recovery = new BackgroundRecovery(db, settings.overrides, emit, REAL_CLOCK, lost.reject)
+    // A read-only server recovers nothing and sends no alerts: both write to the database.
+    const services: Service[] = [recovery]
     let watch: NodeJS.Timeout | undefined
     const manager = new SystemdNotifier({
       isHealthy: () => true,
@@ -88,7 +82,20 @@ export const command = defineCommand({
       await announce(context, url)
       manager.ready()
       await open().catch((error: unknown) => log(messageOf(error)))
-      for (const service of services) service.start()
+      if (monitor && !readOnly) recovery.start()
+      if (!readOnly)
+        services.push(
+          await startServices({
+            process: 'server',
+            recovers: monitor,
+            settings,
+            open,
+            worker: () => recovery.worker,
+            emit,
+            log,
+            clock: REAL_CLOCK,
+          }),
+        )
       watch = watchStore(open, lost.reject)
       await Promise.race([stopped, lost.promise])
       manager.stopping()
@@ -173,4 +180,27 @@ function untilStopped(log: (line: string) => void): Promise<void> {
   // A process manager that held a channel to us is gone: its next copy would find the port taken.
   process.once('disconnect', () => ask('the process manager is gone'))
   return promise
+}
+
+/** Serves the dashboard on a free port of this machine. */
+export async function openDashboard(
+  store: Store,
+  dataFolder: string,
+): Promise<{ url: string; close(): Promise<void> }> {
+  const settings = await makeSettings({}, null)
+  const app = createApp({
+    auth: {
+      tokens: new TokenFile(null, undefined, () => {}),
+      isPrivate: true,
+      isKnownHost: makeHostCheck(LOOPBACK, []),
+      trustProxy: false,
+      readOnly: false,
+      path: '/',
+    },
+    open: async () => store,
+    settings: async () => settings,
+    dataFolder: async () => dataFolder,
+  })
+  const server = new HttpServer(app, { host: LOOPBACK, port: 0 })
+  return { url: await server.start(), close: () => server.stop() }
 }

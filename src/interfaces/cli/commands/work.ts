@@ -11,18 +11,20 @@ import { REAL_CLOCK } from '../../../core/host/clock.ts'
 import { dataFolder } from '../../../lib/files/data-folder.ts'
 import type { CrawlDefinition } from '../../../core/worker/crawl.ts'
 import { loadCrawl } from '../../../app/load-crawl.ts'
-import { pruneJournalsHourly } from '../../../features/journal/prune-journals.ts'
-import { isWorkerProcess, WorkerProcesses, reportStarted } from '../../../core/worker/processes.ts'
+import { pruneJournalsHourly } from '../../../lib/files/prune-journals.ts'
+import { isWorkerProcess } from '../../../core/host/identity.ts'
+import { WorkerProcesses, reportStarted } from '../../../core/worker/processes.ts'
 import { ensureRun } from '../../../core/worker/ensure-run.ts'
 import { handleStopSignals } from '../../../core/worker/shutdown.ts'
 import { CrawlWorker } from '../../../core/worker/worker.ts'
-import { startBackgroundAlerts } from '../background-alerts.ts'
-import { commandOptions } from '../command-options.ts'
+import { FEATURES } from '../../../features/index.ts'
 import { LiveLine } from '../live-line.ts'
-import { ALIVE, READY, SystemdNotifier } from '../sd-notify.ts'
-import { workOnCommands } from '../work-commands.ts'
+import { ALIVE, READY, SystemdNotifier } from '../../../lib/process/sd-notify.ts'
 import { defineCommand, type CliContext } from '../../../contracts/command.ts'
 import { argument, option } from '../../../contracts/options.ts'
+
+const loadExecMode = FEATURES.find((one) => one.execMode)!.execMode!
+const EXEC_MODE = await loadExecMode()
 
 const options = {
   workers: option.count('N', 'processes to start; dead ones are started again', 1, { max: 256 }),
@@ -44,7 +46,7 @@ const options = {
   journal: option.text('FOLDER', 'where the journals go; default: beside the database'),
   exec: option.flag('take queued runs of commands instead: a command follows after --'),
   source: option.texts('NAME', 'with --exec: whose runs; a star at the end stands for the rest'),
-  ...commandOptions,
+  ...EXEC_MODE.options,
 }
 type WorkArguments = CliContext<
   { module: ReturnType<typeof argument.optional>; command: ReturnType<typeof argument.rest> },
@@ -69,7 +71,7 @@ export const command = defineCommand({
   async run(given) {
     const { module, command } = given.args
     if (given.options.exec) {
-      return workOnCommands({ ...given, command: module === undefined ? [] : [module, ...command] })
+      return EXEC_MODE.run(given, module === undefined ? [] : [module, ...command])
     }
     const context = withModule(given)
     const loaded = await loadCrawl(context.args.module)
@@ -148,8 +150,7 @@ async function workHere(context: Work, crawl: CrawlDefinition): Promise<WorkResu
     },
     log: (text) => line.log(text),
   })
-  const alerts = await startBackgroundAlerts(
-    context,
+  const services = await context.startServices(
     (text) => line.log(text),
     () => id,
   )
@@ -157,10 +158,10 @@ async function workHere(context: Work, crawl: CrawlDefinition): Promise<WorkResu
   try {
     const { stopReason, error } = await worker.run()
     if (error) throw error
-    if (stopReason === null) await alerts.finish()
+    if (stopReason === null) await services.finish()
     return { code: EXIT.done, stopped: stopReason !== null }
   } finally {
-    await alerts.stop()
+    await services.stop()
     line.stop()
     forget()
     await manager.close()
@@ -216,21 +217,20 @@ async function workInProcesses(context: Work, crawl: CrawlDefinition): Promise<W
     },
     kill: () => processes.kill(),
   })
-  const alerts = await startBackgroundAlerts(
-    context,
+  const services = await context.startServices(
     (text) => line.log(text),
     () => null,
   )
   line.start()
   try {
     const code = await processes.run()
-    if (!stopped) await alerts.finish()
+    if (!stopped) await services.finish()
     return {
       code: code === EXIT.resumable || code === EXIT.needsAttention ? EXIT.done : code,
       stopped,
     }
   } finally {
-    await alerts.stop()
+    await services.stop()
     line.stop()
     forget()
     await manager.close()

@@ -1,19 +1,16 @@
 import { EXIT } from '../../../core/model/exit-codes.ts'
 import { redact } from '../../../core/model/redact.ts'
-import type { ResolvedAddress } from '../../../app/address.ts'
-import type { Settings } from '../../../app/config.ts'
-import { fromError, note, ok, problem, warning, type Finding } from '../../../presenters/finding.ts'
-
-/** Something that was tried: what came of it, or why nothing did. */
-export type Attempt<T> = { readonly value: T } | { readonly error: unknown }
-
-export async function attempt<T>(act: () => Promise<T>): Promise<Attempt<T>> {
-  try {
-    return { value: await act() }
-  } catch (error) {
-    return { error }
-  }
-}
+import type { ResolvedAddress } from '../../../contracts/database.ts'
+import type { Settings } from '../../../contracts/settings.ts'
+import {
+  fromError,
+  note,
+  ok,
+  problem,
+  warning,
+  type Attempt,
+  type Finding,
+} from '../../../presenters/finding.ts'
 
 const NODE_MIN = [24, 15] as const
 const SQLITE_MIN = [3, 51, 3] as const

@@ -126,7 +126,7 @@ for (const [facts, result, found] of [
   })
 }
 
-test('a file outside WAL mode is told, with what counts on the own connections', () => {
+test('a file outside WAL mode is reported, with the settings of the own connections', () => {
   const own = { journal_mode: 'wal', synchronous: 'full' }
   assert.match(durabilityFinding(FILE, own).found, /^journal_mode = wal, synchronous = full: /)
   const finding = durabilityFinding({ ...FILE, journalMode: 'delete' }, own)
@@ -180,7 +180,7 @@ test('a login that cannot write ends with 7 and the reason', () => {
   }
 })
 
-test('a slow database is told before it hurts', () => {
+test('a slow database is reported before it causes errors', () => {
   const results = [1, 60, 600].map(
     (roundTripMs) => reachedFinding('x', { ...SERVER, roundTripMs }).result,
   )
@@ -279,7 +279,7 @@ const HEALTHY: Inspection = {
   blockedWal: null,
 }
 
-test('a long list of faults is cut, and says how much is missing', () => {
+test('a long list of faults is cut, with the number of omitted ones', () => {
   const endless = Array.from({ length: 12 }, () => ({ run: newId(), source: 'shop' }))
   const finding = guaranteeFindings({ ...HEALTHY, withoutEndTime: endless }).find(
     (one) => one.check === 'ended-runs',
@@ -321,7 +321,7 @@ What to do: \`ALTER SYSTEM\`
   assert.equal(summarize([ok('a', ''), ok('b', '')]), 'All is well: 2 checks.')
 })
 
-test('sizes are told in the unit that fits', () => {
+test('sizes are printed in a fitting unit', () => {
   const told = [0, 999, 4_096, 115_000, 1_500_000, 85 * GB].map(formatBytes)
   assert.deepEqual(told, ['0 bytes', '999 bytes', '4.1 kB', '115 kB', '1.5 MB', '85 GB'])
 })

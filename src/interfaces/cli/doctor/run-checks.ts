@@ -1,14 +1,16 @@
 import process from 'node:process'
-import { loadSettings, type Settings } from '../../../app/config.ts'
+import { loadSettings } from '../../../app/config.ts'
+import type { Database } from '../../../contracts/database.ts'
+import type { Settings } from '../../../contracts/settings.ts'
+import { FEATURES } from '../../../features/index.ts'
 import { readHostFacts } from '../../../core/host/identity.ts'
 import { readDatabaseInfo } from '../../../core/store/open.ts'
 import type { EngineFacts, Inspection } from '../../../core/store/inspection.ts'
 import { makePolicyOf, NO_OVERRIDES } from '../../../core/model/policy-of.ts'
-import type { Database } from '../../../app/open-database.ts'
-import { contextFor, currentUser } from '../../../app/open-context.ts'
+import { currentUser } from '../../../core/host/identity.ts'
+import { contextFor } from '../../../app/open-context.ts'
 import { loadOverview, presentOverview } from '../../../presenters/overview.ts'
 import { workerViews } from '../../../presenters/workers.ts'
-import { checkAdoptedTables } from './adopted.ts'
 import {
   missingFinding,
   reachedFinding,
@@ -19,19 +21,13 @@ import {
 } from './database.ts'
 import { obstacleTo, volumesOf } from './disks.ts'
 import { durabilityFinding } from './durability.ts'
-import type { Finding } from '../../../presenters/finding.ts'
+import { attempt, type Attempt, type Finding } from '../../../presenters/finding.ts'
 import { platformFinding } from './platform.ts'
 import { readProcessTable } from './process-table.ts'
 import { probeProcessTracking, trackingFinding } from './process-tracking.ts'
 import { guaranteeFindings } from '../../../presenters/guarantees.ts'
 import { serverFindings } from './server.ts'
-import {
-  addressFinding,
-  attempt,
-  configFinding,
-  type Attempt,
-  runtimeFinding,
-} from './configuration.ts'
+import { addressFinding, configFinding, runtimeFinding } from './configuration.ts'
 import { signalsFinding } from './signals.ts'
 import {
   diskFinding,
@@ -53,14 +49,18 @@ export async function runChecks(database: Database, cwd: string): Promise<Findin
     configFinding(config),
     addressFinding(located, config),
     ...(address === null ? [] : await checkDatabase(database, address, config)),
-    ...(address === null || !('value' in config)
-      ? []
-      : await checkAdoptedTables(config.value.adopted, address)),
+    ...(address === null || !('value' in config) ? [] : await checkFeatures(config.value, address)),
     ...(await checkDisks(address, cwd)),
     platformFinding(readHostFacts(), address),
     signalsFinding(readProcessTable()),
     trackingFinding(probeProcessTracking()),
   ]
+}
+
+async function checkFeatures(settings: Settings, address: string): Promise<Finding[]> {
+  return (
+    await Promise.all(FEATURES.map(async (one) => one.checks?.(settings, address) ?? []))
+  ).flat()
 }
 
 async function checkDisks(address: string | null, cwd: string): Promise<Finding[]> {
@@ -108,7 +108,7 @@ type StoreChecks = {
 /** Without a usable config the adopted tables are unknown, and the stored policies apply. */
 async function checkStore(database: Database, config: Attempt<Settings>): Promise<StoreChecks> {
   const settings = 'value' in config ? config.value : null
-  const store = settings ? await database.openWithAdopted() : await database.open()
+  const store = settings ? await database.openAll() : await database.open()
   const policies = settings ?? { policyOf: makePolicyOf(NO_OVERRIDES) }
   const context = contextFor(store, policies, currentUser())
   const inspection = await store.inspect()

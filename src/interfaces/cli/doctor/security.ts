@@ -5,25 +5,25 @@ import { dataFolderPath } from '../../../lib/files/data-folder.ts'
 import { isInherited } from '../../../features/commands/environment.ts'
 import { nearestConfig } from '../../../lib/files/config-file.ts'
 import { TRUSTED_FOLDERS, untrustedReason } from '../../../core/host/trusted-path.ts'
-import type { AlertSettings } from '../../../features/alerts/config.ts'
-import type { ResolvedAddress } from '../../../app/address.ts'
-import { loadSettings, type Settings } from '../../../app/config.ts'
+import type { Secret, Settings } from '../../../contracts/settings.ts'
+import type { Database, ResolvedAddress } from '../../../contracts/database.ts'
+import { loadSettings } from '../../../app/config.ts'
 import { isLoopback } from '../../../lib/http/host-check.ts'
 import { isLongEnough } from '../../../app/token-file.ts'
 import { readTokens, tokensPath } from '../../../app/tokens.ts'
-import type { Database } from '../../../app/open-database.ts'
 import { plural } from '../../../presenters/format.ts'
 import { exposedFiles, filesFinding, listOwnFiles, ownersFinding } from './exposure.ts'
-import { note, ok, problem, warning, type Finding } from '../../../presenters/finding.ts'
-import { addressFinding, attempt, configFinding, type Attempt } from './configuration.ts'
+import { attempt, note, ok, problem, warning, type Finding } from '../../../presenters/finding.ts'
+import { addressFinding, configFinding } from './configuration.ts'
+import { FEATURES } from '../../../features/index.ts'
 
 /** What of docs/reference/security.md can be seen on this machine. Nothing is opened, sent or changed. */
 export async function checkSecurity(database: Database, cwd: string): Promise<Finding[]> {
   const config = await attempt(() => loadSettings(cwd))
   const located = await attempt(() => database.locate())
   const address = 'value' in located ? located.value.address : null
-  const alerts = 'value' in config ? config.value.alerts : null
-  const secrets = secretsOf(config, alerts)
+  const settings = 'value' in config ? config.value : null
+  const secrets = settings ? secretsOf(settings) : []
   const admin = process.env['UNSTUCK_ADMIN_TOKEN']
   const data = dataFolderPath(address ?? '', cwd)
   const own = listOwnFiles(address, data)
@@ -44,24 +44,19 @@ export async function checkSecurity(database: Database, cwd: string): Promise<Fi
     writtenSecretsFinding(nearestConfig(cwd), secrets),
     ...('value' in located ? databaseFindings(located.value, process.env) : []),
     inheritedSecretsFinding(secrets, process.env),
-    ...(alerts ? [channelsFinding(alerts)] : []),
+    ...(settings
+      ? (
+          await Promise.all(FEATURES.map(async (one) => one.securityChecks?.(settings) ?? []))
+        ).flat()
+      : []),
     userFinding(process.getuid?.() ?? null),
   ]
 }
 
-/** Something that nobody may see, and the setting that it comes from. */
-type Secret = { readonly setting: string; readonly value: string }
-
-function secretsOf(config: Attempt<Settings>, alerts: AlertSettings | null): Secret[] {
-  const { slack, email, webhook } = alerts?.channels ?? {}
-  const db = 'value' in config ? config.value.db : undefined
-  const all: [string, string | null | undefined][] = [
-    ['db', db && passwordIn(db) !== null ? db : null],
-    ['channels.slack.url', slack?.url],
-    ['channels.email.smtp', email && passwordIn(email.smtp) !== null ? email.smtp : null],
-    ['channels.webhook.secret', webhook?.secret],
-  ]
-  return all.flatMap(([setting, value]) => (value ? [{ setting, value }] : []))
+/** The secrets that the config file must not contain. */
+function secretsOf({ db, secrets }: Pick<Settings, 'db' | 'secrets'>): Secret[] {
+  const own = db !== undefined && passwordIn(db) !== null ? [{ setting: 'db', value: db }] : []
+  return [...own, ...secrets.filter(({ mayBeWritten }) => mayBeWritten !== true)]
 }
 
 /** Also of addresses whose password is not escaped as it should be. */
@@ -187,30 +182,6 @@ function inheritedSecretsFinding(secrets: readonly Secret[], env: NodeJS.Process
     why: 'What `unstuck run` and `work --exec` start gets the environment, less what is unstuck’s own by its name.',
     mend: 'Name them UNSTUCK_…_WEBHOOK, …_SECRET, …_SMTP, …_PASSWORD or …_TOKEN; UNSTUCK_DB for the database.',
   })
-}
-
-function channelsFinding({ channels: { slack, email, webhook } }: AlertSettings): Finding {
-  const plain = [
-    ...(slack?.url.startsWith('http:') ? ['channels.slack.url is http://'] : []),
-    ...(webhook?.url.startsWith('http:') ? ['channels.webhook.url is http://'] : []),
-    ...(email && isPlainMail(email.smtp)
-      ? ['channels.email.smtp is smtp://, which goes on in plain where the server has no TLS']
-      : []),
-    ...(webhook && webhook.secret === null
-      ? ['channels.webhook has no secret: its receiver cannot tell who sent a message']
-      : []),
-  ]
-  if (plain.length === 0) return ok('channels', 'Alerts go over TLS, if anywhere.')
-  return warning('channels', 'Alerts can be read or made up on their way.', {
-    details: plain,
-    why: 'They name sources, runs and errors, and people act on them.',
-    mend: 'Use https:// and smtps://, and set channels.webhook.secret.',
-  })
-}
-
-function isPlainMail(smtp: string): boolean {
-  const url = URL.parse(smtp)
-  return url?.protocol === 'smtp:' && !isLoopback(url.hostname)
 }
 
 function userFinding(uid: number | null): Finding {

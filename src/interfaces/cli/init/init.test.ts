@@ -123,7 +123,7 @@ test('--force replaces them, but a .gitignore keeps its lines', async () => {
   assert.equal(read(cwd, '.gitignore'), 'dist\n.unstuck/\n')
 })
 
-test('--dry-run says the same and writes nothing', async () => {
+test('--dry-run prints the same and writes nothing', async () => {
   using project = emptyProject('project')
   const before = readdirSync(project.path)
   const dry = await init(project.path, 'there', '--for', 'docker', '--dry-run')
@@ -204,7 +204,7 @@ test('missing packages are listed with the commands that install them; package.j
   assert.ok('unstuck.config.mts' in actions(inCommonJs), 'one that Node reads as a module there')
 })
 
-test('where the package is not installed, that is said', async () => {
+test('a package that is not installed is reported', async () => {
   using folder = temporaryFolder()
   const { notes } = await init(folder.path)
   assert.match(notes.join('\n'), /unstuck is not installed in this folder/)

@@ -9,7 +9,7 @@ import { EXIT } from '../../../core/model/exit-codes.ts'
 import { STOP_DEADLINE_MS } from '../../../core/model/policy.ts'
 import { emptyProject } from '../../../testing/empty-project.ts'
 import { unstuck } from '../../../testing/unstuck-cli.ts'
-import { commandOptions } from '../command-options.ts'
+import { commandOptions } from '../../../features/commands/cli/setup.ts'
 import type { Facts } from './project.ts'
 import { supervisor, SUPERVISOR_NAMES } from './supervisors.ts'
 
@@ -71,7 +71,7 @@ test('PM2: the program itself, in fork mode, with time to stop', () => {
   assertDrains(process.execPath, [join(cwd, app!.script), ...app!.args])
 })
 
-test('systemd: the main process is told first, and has time', () => {
+test('systemd: the main process gets SIGTERM first, and has time', () => {
   const unit = settingsOf(read('unstuck-example.service'))
   assert.equal(unit['KillMode'], 'mixed')
   assert.equal(unit['Delegate'], 'yes', 'wrapped commands get cgroups of their own')

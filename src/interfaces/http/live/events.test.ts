@@ -139,7 +139,7 @@ suite('live events', { concurrency: true }, () => {
     assert.equal((await odd.next('trail')).data.because, 'six')
   })
 
-  test('the log of a command and that of a crawl are told line by line', async () => {
+  test('the log of a command and that of a crawl are sent line by line', async () => {
     await using ctx = await createHttpTestContext()
     const { store, folder } = ctx
     const single = await enqueueSingle(store, 'wrapped')
@@ -177,7 +177,7 @@ suite('live events', { concurrency: true }, () => {
     assert.deepEqual(texts(line), ['page_complete key=a page=1'])
   })
 
-  test('clients are told when the database is unreachable and when it is back', async () => {
+  test('clients are notified when the database is unreachable and when it is back', async () => {
     let isAway = false
     await using real = await createHttpTestContext()
     const guarded = new Proxy(real.store, {

@@ -14,7 +14,7 @@ import { runFolder } from '../../../lib/files/data-folder.ts'
 import type { LogLine } from '../../../features/commands/log-file.ts'
 import { readLogPage } from '../../../features/commands/log-page.ts'
 import type { Store } from '../../../core/store/store.ts'
-import { formatFacts } from '../../cli/journal-text.ts'
+import { formatFacts } from '../../../features/journal/text.ts'
 import type { logPage } from '../../../presenters/schema/overview.ts'
 
 export type RunLog = InferOutput<typeof logPage>

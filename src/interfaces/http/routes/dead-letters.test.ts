@@ -49,7 +49,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       assert.equal(ofOne.groups[0].fingerprint, groups[0].fingerprint)
     })
 
-    test('a group is retried as previewed; a run that cannot be opened says why, and the others go on', async () => {
+    test('a group is retried as previewed; a run that cannot be opened reports the reason, and the others go on', async () => {
       await using api = await createApiClient({ engine })
       const [a, b] = [await createFailedRun(api, 'a'), await createFailedRun(api, 'b')]
       const live = await enqueueCrawl(api.ctx.store, 1, { source: 'b' })
@@ -142,7 +142,7 @@ test('ten thousand different errors of one kind are one group within 300 ms, and
   assert.deepEqual({ planned, parked }, { planned: 10_000, parked: 300 })
 })
 
-test('an incomplete read says so, and its counts are lower bounds', async () => {
+test('an incomplete read is marked, and its counts are lower bounds', async () => {
   await using api = await createApiClient()
   await parkTargets(api, 2_100)
   const { total, isPartial, groups } = await groupDeadLetters(api.ctx.store, {}, 2_000)

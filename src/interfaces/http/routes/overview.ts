@@ -8,7 +8,7 @@ import { listPolicies } from '../../../presenters/config.ts'
 import { loadOverview, presentOverview } from '../../../presenters/overview.ts'
 import { toJson } from '../../../presenters/presented.ts'
 import type { Store } from '../../../core/store/store.ts'
-import { alertsView } from '../../../features/alerts/config.ts'
+import { sectionViews } from '../../../app/config.ts'
 import { assess } from '../../../core/recovery/assess.ts'
 import { presentWorkers } from '../../../presenters/workers.ts'
 import { defineRoute } from '../route.ts'
@@ -80,7 +80,7 @@ export const OVERVIEW_ROUTES = [
         source,
         settings: [...settings],
       })),
-      ...alertsView(settings),
+      ...(await sectionViews(settings)),
     }),
   }),
 ]

@@ -192,7 +192,7 @@ describe('short ids and mistakes', { concurrency: 2 }, () => {
   })
 })
 
-test('a live run says how fast it goes and how long it will take', async () => {
+test('a live run has a rate and an estimated end', async () => {
   await using api = await createApiClient()
   const { store, database } = api.ctx
   const run = await enqueueCrawl(store, 20)

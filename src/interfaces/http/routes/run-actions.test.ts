@@ -55,7 +55,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       assert.match(items[1].actor, /^the-admin \(admin\) via http from 127\.0\.0\.1$/)
     })
 
-    test('resume, retry, revert: each says honestly whether anything makes it as it was', async () => {
+    test('resume, retry, revert: each reports whether it can be undone', async () => {
       await using api = await createApiClient({ engine })
       const { store } = api.ctx
       const run = await enqueueSingle(store, 'a')

@@ -1,0 +1,67 @@
+import type { Clock } from '../core/host/clock.ts'
+import type { Emit } from '../core/model/event.ts'
+import type { WorkerId } from '../core/model/id.ts'
+import type { Store } from '../core/store/store.ts'
+import type { Finding } from '../presenters/finding.ts'
+import type { CliContext, CommandEntry, CommandResult } from './command.ts'
+import type { Options } from './options.ts'
+import type { ConfigSection, Settings } from './settings.ts'
+
+/**
+ * What a feature adds to the program. The command line, the config, the doctor, servers and workers iterate over the
+ * list in `features/index.ts`. `--help` loads that list and nothing else, so everything behind it is loaded on demand.
+ */
+export type Feature = {
+  readonly name: string
+  readonly commands?: readonly FeatureCommand[]
+  readonly config?: () => Promise<ConfigSection<any>>
+  /** `unstuck work --exec`. */
+  readonly execMode?: () => Promise<ExecMode>
+  /** Adds runs of other sources to a store. */
+  readonly wrapStore?: (store: Store, host: StoreHost) => Promise<Store>
+  readonly services?: (host: ServiceHost) => Promise<readonly BackgroundService[]>
+  /** `unstuck doctor`. `address`: of the database. */
+  readonly checks?: (settings: Settings, address: string) => Promise<readonly Finding[]>
+  /** `unstuck doctor --security`. */
+  readonly securityChecks?: (settings: Settings) => Promise<readonly Finding[]>
+}
+
+export type FeatureCommand = CommandEntry & {
+  readonly group: string
+  /** The help lists it before this command; else at the end of its group. */
+  readonly before?: string
+}
+
+export type ExecMode = {
+  readonly options: Options
+  run(context: CliContext<any, any>, command: readonly string[]): Promise<CommandResult>
+}
+
+export type StoreHost = {
+  readonly settings: Settings
+  /** Of the store's database. */
+  readonly address: string
+  readonly log: (line: string) => void
+}
+
+/** Runs beside a server or a worker. Neither waits for it. */
+export type BackgroundService = {
+  start(): void
+  /** Called when the work is done, before `stop`. */
+  finish?(): Promise<void>
+  stop(): Promise<void>
+}
+
+export type ServiceHost = {
+  readonly process: 'server' | 'worker'
+  /** Whether it recovers runs. */
+  readonly recovers: boolean
+  readonly settings: Settings
+  /** Called for each use: the database may be unreachable at the start. */
+  readonly open: () => Promise<Store>
+  /** The worker of this process; null: none (yet). */
+  readonly worker: () => WorkerId | null
+  readonly emit: Emit
+  readonly log: (line: string) => void
+  readonly clock: Clock
+}

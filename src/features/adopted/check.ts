@@ -1,0 +1,114 @@
+import { type AdoptedRow, openAdoptedTable } from './table/table.ts'
+import type { Mapping } from './mapping.ts'
+import { isMapped, blockedActions, statusValuesFor } from './runs/status-mapping.ts'
+import { UsageError } from '../../core/model/errors.ts'
+import type { Millis } from '../../core/model/time.ts'
+import { plural } from '../../presenters/format.ts'
+import { attempt, firstOf, fromError, ok, warning, type Finding } from '../../presenters/finding.ts'
+import type { Settings } from '../../contracts/settings.ts'
+import { ADOPTED_SECTION } from './config.ts'
+
+/** Checks that each adopted table exists as mapped, can be written, and has no unmapped statuses. */
+export async function checkAdoptedTables(settings: Settings, address: string): Promise<Finding[]> {
+  const findings: Finding[] = []
+  for (const mapping of settings.section(ADOPTED_SECTION))
+    findings.push(await checkTable(mapping, address))
+  return findings
+}
+
+async function checkTable(mapping: Mapping, address: string): Promise<Finding> {
+  const inspected = await attempt(() => inspectTable(mapping, address))
+  if ('error' in inspected) return openFailure(mapping, inspected.error)
+  const { summary, warnings } = inspected.value
+  if (warnings.length === 0) return ok('adopted', summary)
+  return warning('adopted', summary, {
+    details: warnings,
+    why: 'What is not understood is shown as ended and left alone, what has no word is not done, and a slow look costs your own program.',
+    mend: 'See to each of them; docs/guides/adopted-tables.md.',
+  })
+}
+
+function openFailure({ name, db }: Mapping, error: unknown): Finding {
+  const entry = `adopted.${name}`
+  const found = fromError('adopted', error, {
+    why: 'Nobody looks after its rows while it is so.',
+    mend:
+      error instanceof UsageError
+        ? `Correct \`${entry}\` in the config, or give the login the rights it lacks; docs/guides/adopted-tables.md.`
+        : `See that its database runs and lets this login in: \`${db === null ? 'db' : `${entry}.db`}\` in the config says where it is.`,
+  })
+  return found.found.startsWith(entry) ? found : { ...found, found: `${entry}: ${found.found}` }
+}
+
+async function inspectTable(mapping: Mapping, address: string) {
+  const { name } = mapping
+  const tableName = mapping.schema === null ? mapping.table : `${mapping.schema}.${mapping.table}`
+  const table = await openAdoptedTable(mapping, mapping.db ?? address)
+  try {
+    const counts = await table.counts()
+    const active = new Set(statusValuesFor(mapping, ['running', 'in_progress']).map(toLowerCase))
+    const sum = (some: typeof counts): number => some.reduce((all, { count }) => all + count, 0)
+    const unknown = new Set(
+      counts.filter(({ value }) => !isMapped(mapping, value)).map(({ value }) => value),
+    )
+    const activeCount = sum(counts.filter(({ value }) => active.has(toLowerCase(value))))
+    const { now } = await table.clock()
+    const rows = await table.rows({ statusValues: [...active], limit: ROWS_CHECKED_MAX })
+    return {
+      summary: `${name}: ${tableName} is there, with ${plural(sum(counts), 'row')}, ${activeCount} active.`,
+      warnings: [
+        ...table.warnings,
+        ...missingStatusWarnings(mapping),
+        ...(unknown.size > 0 ? [unmappedWarning([...unknown])] : []),
+        ...timeWarnings(rows, now),
+      ],
+    }
+  } finally {
+    await table.close()
+  }
+}
+
+const ROWS_CHECKED_MAX = 500
+const AHEAD_MS = 5 * 60_000
+const HOUR_MS = 3_600_000
+
+/** Active rows without a time: they are never dead by age. */
+function timeWarnings(rows: readonly AdoptedRow[], now: Millis): string[] {
+  const timesOf = ({ startedAt, heartbeatAt, activityAt }: AdoptedRow): Millis[] =>
+    [startedAt, heartbeatAt, activityAt].filter((at) => at !== null)
+  const keysOf = (some: readonly AdoptedRow[]): string =>
+    firstOf(some.map(({ key }) => key)).join(', ')
+  const withoutTime = rows.filter((row) => timesOf(row).length === 0)
+  // A day without a time counts as its end, which may be yet to come.
+  const isAhead = (at: Millis): boolean => at > now + AHEAD_MS && (at + 1) % HOUR_MS !== 0
+  const ahead = rows.filter((row) => timesOf(row).some(isAhead))
+  return [
+    ...(withoutTime.length > 0
+      ? [
+          `No time that can be read is known of active rows (${keysOf(withoutTime)}): they never get too old.`,
+        ]
+      : []),
+    ...(ahead.length > 0
+      ? [`Active rows have times that are yet to come (${keysOf(ahead)}): is \`timeZone\` right?`]
+      : []),
+  ]
+}
+
+/** Verdicts of its policy without a mapped status: such rows are never changed. */
+function missingStatusWarnings(mapping: Mapping): string[] {
+  const { onCrash, onStalled, groups } = mapping.policy
+  const ofGroups = Object.values(groups ?? {}).flatMap((one) => [one.onCrash, one.onStalled])
+  const reachable = new Set<string | undefined>(['fail', onCrash, onStalled, ...ofGroups])
+  return Object.entries(blockedActions(mapping))
+    .filter(([action]) => reachable.has(action))
+    .map(([, sentence]) => `${sentence}.`)
+}
+
+function unmappedWarning(statusValues: readonly string[]): string {
+  const shown = firstOf(statusValues.map((value) => JSON.stringify(value))).join(', ')
+  return `Nobody mapped the status ${statusValues.length === 1 ? 'word' : 'words'} ${shown}: rows with it have ended, as far as anybody knows.`
+}
+
+function toLowerCase(value: string): string {
+  return value.toLowerCase()
+}

@@ -1,0 +1,20 @@
+import type { Feature } from '../../contracts/feature.ts'
+
+/** Tables of the user's own whose rows are runs. */
+export const adopted: Feature = {
+  name: 'adopted',
+  commands: [
+    {
+      name: 'adopt',
+      summary: 'Find runs tables in your own database, assess their rows, and write the config.',
+      group: 'Work:',
+      before: 'work',
+      load: () => import('./wizard/command.ts'),
+    },
+  ],
+  config: async () => (await import('./config.ts')).ADOPTED_SECTION,
+  wrapStore: async (store, host) => (await import('./open.ts')).wrapStore(store, host),
+  services: async (host) => (await import('./open.ts')).recoveryServices(host),
+  checks: async (settings, address) =>
+    (await import('./check.ts')).checkAdoptedTables(settings, address),
+}

@@ -1,0 +1,261 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import process from 'node:process'
+import type { Settings } from '../../../contracts/settings.ts'
+import { closest } from '../../../core/model/closest.ts'
+import { messageOf, NotFoundError, UsageError } from '../../../core/model/errors.ts'
+import { EXIT } from '../../../core/model/exit-codes.ts'
+import { sourceMistake } from '../../../core/model/source.ts'
+import { qualifiedName } from './columns.ts'
+import {
+  adoptedAs,
+  adoptedText,
+  configText,
+  describeConfig,
+  uniqueName,
+  type ConfigEntry,
+  type ConfigTarget,
+} from './config-text.ts'
+import { dryRun } from './dry-run.ts'
+import { findTables, type DatabaseScan } from './find-tables.ts'
+import { propose, type Proposal } from './propose.ts'
+import { grantsFor, printFindings, type EvaluatedProposal, type Findings } from './report.ts'
+import { findConfig } from '../../../lib/files/config-file.ts'
+import type { TextWriter } from '../../../lib/terminal/text-writer.ts'
+import type { AdoptedOptions, Mapping } from '../mapping.ts'
+import { ADOPTED_SECTION, readAdopted } from '../config.ts'
+import { DEFAULT_POLICY } from '../../../core/model/policy.ts'
+import { PRESETS } from '../../../core/model/policy-of.ts'
+import { configNameFor } from '../../../lib/files/package-type.ts'
+import { defineCommand, type Output } from '../../../contracts/command.ts'
+import { option } from '../../../contracts/options.ts'
+
+export const command = defineCommand({
+  examples: [
+    'unstuck adopt --db sqlite:app.db  # proposes a config, changes nothing',
+    'unstuck adopt --db "$DATABASE_URL" --write  # also writes unstuck.config.ts',
+    'unstuck adopt --db "$DATABASE_URL" --table crawler.crawl_runs --name courses',
+  ],
+  options: {
+    table: option.text('NAME', 'only this table, in spite of doubts'),
+    name: option.text('NAME', 'its name in the config; default: the name of the table'),
+    status: option.text('COLUMN', 'the column with the status; default: detected'),
+    kind: option.choice(['runs', 'targets'], 'what a row is; default: detected', undefined),
+    write: option.flag('write the config, unless there is one'),
+    force: option.flag('write the config, and replace an existing one'),
+  },
+
+  async run({ options, database, settings: loadSettings, output, json }) {
+    const { table, name, kind, status, force } = options
+    const write = options.write || force
+    checkRequest(table, { '--name': name, '--kind': kind, '--status': status })
+    const address = await database.address()
+    const scan = await scanDatabase(address, table)
+    const isRequested = table !== undefined
+    const results = scan.tables.map((one) => propose(one, { kind, status, isRequested }))
+    const proposals = results.filter((one) => 'options' in one)
+    const chosen = proposals.filter(({ isSure }) => isSure || isRequested)
+    const settings = await loadSettings()
+    const config = findConfigTarget(address, settings, force)
+    const context = { address, settings, config, log: (line: string) => output.note(line) }
+    const evaluated = await evaluate(chosen, name, context)
+    const report: Report = {
+      scan,
+      evaluated,
+      doubtful: proposals.filter((one) => !chosen.includes(one)),
+      rejected: results.filter((one) => 'because' in one),
+      entries: evaluated
+        .filter(({ isAdopted }) => !isAdopted || force)
+        .map(({ proposal, name }) => ({ ...proposal, name, dbCode: config.tablesDbCode })),
+      config,
+    }
+    const hasEntries = report.entries.length > 0
+    if (!json) await print(output, (writer) => printFindings(writer, report, isRequested))
+    const shouldAsk = !write && !json && output.canAsk && !config.exists && hasEntries
+    if (shouldAsk) await printConfig(output, report, write)
+    const shouldWrite =
+      write ||
+      (shouldAsk && /^y(es)?$/i.test((await output.ask(`Write ${config.path}? [y/N]`)) ?? ''))
+    const action = shouldWrite && hasEntries ? writeConfig(report, force) : 'shown'
+    const needsAttention = evaluated.length === 0 || (hasEntries && action === 'kept')
+    const exitCode = needsAttention ? EXIT.needsAttention : EXIT.done
+    if (json) return { data: view(report, action), print: () => {}, exitCode }
+    if (!shouldAsk && (action === 'kept' || action === 'shown'))
+      await printConfig(output, report, write)
+    await print(output, (writer) => printOutcome(writer, report, action))
+    return exitCode
+  },
+})
+
+type Report = Findings & {
+  /** For the config. */
+  readonly entries: readonly ConfigEntry[]
+  readonly config: ConfigTarget
+}
+
+function checkRequest(
+  table: string | undefined,
+  options: Readonly<Record<string, string | undefined>>,
+): void {
+  const given = Object.entries(options).find(([, value]) => value !== undefined)?.[0]
+  if (given && table === undefined)
+    throw new UsageError(`${given} is about one table: add --table.`)
+  const mistake = options['--name'] === undefined ? null : sourceMistake(options['--name'])
+  if (mistake) throw new UsageError(`--name ${mistake}.`)
+}
+
+async function scanDatabase(address: string, table: string | undefined): Promise<DatabaseScan> {
+  const scan = await findTables(address, table)
+  if (table === undefined || scan.tables.length > 0) return scan
+  const { denied } = scan
+  if (denied && denied.tables.length > 0)
+    throw new UsageError(
+      `The login ${denied.login} may not read ${table}. To grant it: ${grantsFor(denied).join(' ')}`,
+    )
+  const names = (await findTables(address)).tables.map(qualifiedName)
+  const hint = closest(table, names) ?? names.find((name) => name.endsWith(`.${table}`))
+  const listing = `There are ${names.slice(0, 10).join(', ')}${names.length > 10 ? ' …' : ''}.`
+  throw new NotFoundError(
+    `table ${JSON.stringify(table)} in ${scan.location}`,
+    hint ? `Did you mean ${hint}?` : names.length > 0 ? listing : 'There are no tables.',
+  )
+}
+
+function findConfigTarget(address: string, { db }: Settings, isReplaced: boolean): ConfigTarget {
+  const cwd = process.cwd()
+  const found = findConfig(cwd)
+  const path = found ?? join(cwd, configNameFor(cwd))
+  return describeConfig(address, { path, exists: found !== null, db, isReplaced })
+}
+
+type EvaluateContext = {
+  readonly address: string
+  readonly settings: Settings
+  readonly config: ConfigTarget
+  readonly log: (line: string) => void
+}
+
+/** Names each proposal, and judges its rows by the policies that would apply to it. */
+async function evaluate(
+  proposals: readonly Proposal[],
+  wantedName: string | undefined,
+  { address, settings, config, log }: EvaluateContext,
+): Promise<EvaluatedProposal[]> {
+  const tables = settings.section(ADOPTED_SECTION)
+  const taken = new Set(tables.map(({ name }) => name))
+  const evaluated: EvaluatedProposal[] = []
+  for (const proposal of proposals) {
+    const adopted = adoptedAs(proposal.table, address, tables, config.ownAddress)
+    const isAdopted = adopted !== null
+    const name = adopted ?? wantedName ?? uniqueName(proposal.table, taken)
+    if (!isAdopted && taken.has(name))
+      throw new UsageError(`The config has a table named ${name} already: choose another name.`)
+    taken.add(name)
+    const table = isAdopted
+      ? tables.find((one) => one.name === name)!
+      : parseProposal(name, { ...proposal.options, db: address }, settings)
+    const mapping = { ...table, db: address }
+    const result = await dryRun(mapping, settings.policyOf, log)
+    evaluated.push({ proposal, name, isAdopted, dryRun: result })
+  }
+  return evaluated
+}
+
+/** Parses a proposed table as the config would be. */
+function parseProposal(name: string, options: AdoptedOptions, { preset }: Settings): Mapping {
+  const policy = { ...DEFAULT_POLICY, ...PRESETS[preset as keyof typeof PRESETS] }
+  const mistakes: string[] = []
+  const defaults = { folder: process.cwd(), ownDb: undefined }
+  const [table] = readAdopted({ [name]: options }, policy, defaults, mistakes)
+  if (!table || mistakes.length > 0) throw new UsageError(mistakes.join('; '))
+  return table
+}
+
+type ConfigAction = 'written' | 'replaced' | 'kept' | 'shown'
+
+/** Keeps an existing config, unless `force` is given. */
+function writeConfig({ entries, config }: Report, force: boolean): ConfigAction {
+  const { path, exists, ownDbCode } = config
+  if (exists && !force) return 'kept'
+  try {
+    writeFileSync(path, configText(entries, ownDbCode), { flag: force ? 'w' : 'wx' })
+  } catch (error) {
+    throw new UsageError(`${path} could not be written: ${messageOf(error)}`, { cause: error })
+  }
+  return exists ? 'replaced' : 'written'
+}
+
+function view(report: Report, action: ConfigAction) {
+  const { scan, evaluated, doubtful, rejected, entries, config } = report
+  const notEvaluated = { name: null, adopted: false, dryRun: null, dryRunError: null }
+  return {
+    database: scan.location,
+    tables: scan.tables.length,
+    proposals: [
+      ...evaluated.map(({ proposal, name, isAdopted, dryRun }) => ({
+        ...proposalView(proposal),
+        name,
+        adopted: isAdopted,
+        dryRun: 'live' in dryRun ? dryRun : null,
+        dryRunError: 'error' in dryRun ? dryRun.error : null,
+      })),
+      ...doubtful.map((proposal) => ({ ...proposalView(proposal), ...notEvaluated })),
+    ],
+    rejected: rejected.map(({ table, because }) => ({ table, because })),
+    unreadable: (scan.denied?.tables ?? []).map(qualifiedName),
+    config: { path: config.path, action, text: entries.length > 0 ? textFor(report) : null },
+  }
+}
+
+function proposalView({ isSure, options, ...shown }: Proposal) {
+  return { ...shown, sure: isSure, mapping: options }
+}
+
+/** The whole config, or the part to add to an existing one. */
+function textFor({ entries, config }: Pick<Report, 'entries' | 'config'>): string {
+  return config.exists ? adoptedText(entries) : configText(entries, config.ownDbCode)
+}
+
+async function print(output: Output, write: (writer: TextWriter) => void): Promise<void> {
+  const writer = output.makeWriter()
+  write(writer)
+  await output.write(writer.toString())
+}
+
+async function printConfig(output: Output, report: Report, write: boolean): Promise<void> {
+  const { entries, config } = report
+  if (entries.length === 0) return
+  await print(output, (writer) => {
+    writer.blank()
+    const kept = write ? `${config.path} exists and was not changed. ` : ''
+    writer.paragraph(
+      config.exists
+        ? `${kept}Add this to it, or the tables to its \`adopted\`:`
+        : `\`--write\` writes this to ${config.path}:`,
+    )
+    writer.blank()
+  })
+  // Code is not cut to the width of the terminal.
+  const writer = output.makeWriter(Infinity)
+  for (const line of textFor(report).trimEnd().split('\n')) writer.line(line)
+  await output.write(writer.toString())
+}
+
+function printOutcome(writer: TextWriter, report: Report, action: ConfigAction): void {
+  const { entries, evaluated, config } = report
+  if (evaluated.length === 0) return
+  writer.blank()
+  if (entries.length === 0) return writer.paragraph(`${config.path} has all of this already.`)
+  if (action === 'written' || action === 'replaced')
+    writer.paragraph({ text: action, style: 'good' }, ` ${config.path}`)
+  writer.line({ text: 'Next', style: 'strong' })
+  if (config.variable !== null) writer.paragraph(`  ${variableHint(config.variable)}`)
+  writer.paragraph('  `npx unstuck recover --dry-run`')
+  writer.paragraph('  `npx unstuck serve`')
+}
+
+function variableHint({ name, isSet }: NonNullable<ConfigTarget['variable']>): string {
+  return isSet
+    ? `Set ${name} wherever Unstuck runs, as it is here: the config reads the address from it.`
+    : `Set ${name} to the address wherever Unstuck runs: the config does not contain the password.`
+}

@@ -1,0 +1,29 @@
+import type { Feature } from '../../contracts/feature.ts'
+
+/** Notifications about what needs attention. */
+export const alerts: Feature = {
+  name: 'alerts',
+  commands: [
+    {
+      name: 'alerts',
+      summary: 'List open alerts, and test the channels.',
+      group: 'Maintenance:',
+      before: 'config',
+      commands: [
+        {
+          name: 'list',
+          summary: 'List open alerts: since when, why, and the command that helps.',
+          load: () => import('./cli/list.ts'),
+        },
+        {
+          name: 'test',
+          summary: 'Send a test message through each channel of the config.',
+          load: () => import('./cli/test.ts'),
+        },
+      ],
+    },
+  ],
+  config: async () => (await import('./section.ts')).ALERTS_SECTION,
+  services: async (host) => (await import('./service.ts')).alertServices(host),
+  securityChecks: async (settings) => (await import('./check.ts')).checkChannels(settings),
+}

@@ -1,0 +1,97 @@
+import type { ChannelName } from '../../core/model/alert-rule.ts'
+import { formatDuration } from '../../core/model/time.ts'
+import { readAlerts, type AlertSettings } from './config.ts'
+import type { ConfigSection, Secret, Settings } from '../../contracts/settings.ts'
+import { passwordsIn } from '../../core/model/redact.ts'
+import type { TextWriter } from '../../lib/terminal/text-writer.ts'
+
+/** `alerts` and `channels` of the config. */
+export const ALERTS_SECTION: ConfigSection<AlertSettings> = {
+  keys: ['alerts', 'channels'],
+  read: ({ alerts, channels }, { mistakes, warnings }) =>
+    readAlerts(alerts, channels, mistakes, warnings),
+  secrets: alertSecrets,
+  view: alertsView,
+  print: (alerts, settings, writer) => {
+    if (alerts.areConfigured) printAlerts(writer, alertsView(alerts, settings))
+  },
+}
+
+/** Returns the addresses and secrets of the channels. */
+export function alertSecrets({ channels }: AlertSettings): Secret[] {
+  const { slack, email, webhook } = channels
+  const secret = webhook?.secret ?? null
+  return [
+    ...(slack ? [{ setting: 'channels.slack.url', value: slack.url }] : []),
+    ...(email
+      ? [
+          {
+            setting: 'channels.email.smtp',
+            value: email.smtp,
+            mayBeWritten: !passwordsIn(email.smtp).some(Boolean),
+          },
+        ]
+      : []),
+    ...(webhook
+      ? [{ setting: 'channels.webhook.url', value: webhook.url, mayBeWritten: true }]
+      : []),
+    ...(secret === null ? [] : [{ setting: 'channels.webhook.secret', value: secret }]),
+  ]
+}
+
+/** Returns the settings without secrets: of an address the host, of a secret whether it is set. */
+export function alertsView(alerts: AlertSettings, { url }: Pick<Settings, 'url'>) {
+  const { slack, email, webhook } = alerts.channels
+  const webhookView = (hook: typeof slack) =>
+    hook && {
+      host: hostOf(hook.url),
+      allowPrivate: hook.allowPrivate,
+      allowHttp: hook.allowHttp,
+    }
+  return {
+    url,
+    alerts: alerts.rules.map((rule) => ({
+      when: rule.when,
+      ...(rule.when === 'orphans' && {
+        moreThan: rule.moreThan,
+        within: formatDuration(rule.withinMs),
+      }),
+      sources: rule.sources,
+      to: rule.to,
+      repeat: rule.repeatMs === null ? 'never' : formatDuration(rule.repeatMs),
+      resolved: rule.notifyResolved,
+    })),
+    channels: {
+      slack: webhookView(slack),
+      email: email && { host: hostOf(email.smtp), from: email.from, to: email.to },
+      webhook: webhook && { ...webhookView(webhook)!, signed: webhook.secret !== null },
+    } satisfies Record<ChannelName, object | null>,
+  }
+}
+
+function hostOf(address: string): string {
+  return URL.parse(address)?.host ?? ''
+}
+
+/** Prints the rules and the channels. */
+export function printAlerts(
+  writer: TextWriter,
+  { url, alerts, channels }: ReturnType<typeof alertsView>,
+): void {
+  writer.heading('Alerts')
+  writer.table(
+    [{ header: 'WHEN' }, { header: 'OF', flex: true }, { header: 'TO' }, { header: 'AGAIN AFTER' }],
+    alerts.map(({ when, moreThan, within, sources, to, repeat }) => [
+      moreThan === undefined ? when : `${when}, more than ${moreThan} in ${within}`,
+      sources.join(', ') || 'every source',
+      to.join(', ') || 'dashboard',
+      repeat,
+    ]),
+  )
+  const { slack, email, webhook } = channels
+  if (slack) writer.paragraph(`slack: ${slack.host}`)
+  if (email) writer.paragraph(`email: ${email.host}, from ${email.from} to ${email.to.join(', ')}`)
+  if (webhook)
+    writer.paragraph(`webhook: ${webhook.host}, ${webhook.signed ? 'signed' : 'not signed'}`)
+  if (url !== null) writer.paragraph(`Links lead to ${url}`)
+}

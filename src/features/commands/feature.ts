@@ -1,0 +1,22 @@
+import type { Feature } from '../../contracts/feature.ts'
+
+/** Wrapped commands: `unstuck run`, `unstuck work --exec`, and their output. */
+export const commands: Feature = {
+  name: 'commands',
+  commands: [
+    {
+      name: 'run',
+      summary: 'Wrap a command: one copy at a time, restarts, history, checkpoints over HTTP.',
+      group: 'Work:',
+      before: 'enqueue',
+      load: () => import('./cli/run.ts'),
+    },
+    {
+      name: 'logs',
+      summary: 'Print the output of the command of a run, and follow it.',
+      group: 'Results and logs:',
+      load: () => import('./cli/logs.ts'),
+    },
+  ],
+  execMode: async () => (await import('./cli/exec-mode.ts')).EXEC_MODE,
+}

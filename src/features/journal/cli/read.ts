@@ -1,0 +1,94 @@
+import { nothingSkipped, readJournal, type JournalEntry } from '../reader.ts'
+import { safeJson } from '../../../core/events/safe-text.ts'
+import { statJournal } from './stat-journal.ts'
+import { describeSkipped, isFailure, printEntry } from '../text.ts'
+import { defineCommand, type CommandResult, type Output } from '../../../contracts/command.ts'
+import { argument, option } from '../../../contracts/options.ts'
+
+const BATCH_SIZE = 200
+
+export const command = defineCommand({
+  examples: [
+    'unstuck journal read worker.jsonl --errors',
+    'unstuck journal read worker.jsonl.zst --type recovery lease_lost',
+    'unstuck journal read worker.jsonl --count',
+  ],
+  args: { file: argument.required('a .jsonl or .jsonl.zst file') },
+  options: {
+    type: option.texts('TYPE', 'only events of these types'),
+    errors: option.flag('only what went wrong'),
+    count: option.flag('how many of each type, and no events'),
+  },
+
+  async run({ args, options, json, output }): Promise<CommandResult | void> {
+    await statJournal(args.file)
+    const skipped = nothingSkipped()
+    const entries = filterEntries(readJournal(args.file, skipped), options)
+    if (options.count) {
+      const counts = await countTypes(entries)
+      return {
+        data: { counts, skipped },
+        print: (writer) => {
+          writer.table(
+            [
+              { header: 'EVENT', flex: true },
+              { header: 'COUNT', align: 'right' },
+            ],
+            Object.entries(counts).map(([type, count]) => [type, String(count)]),
+          )
+          const remark = describeSkipped(skipped)
+          if (remark) writer.paragraph({ text: remark, style: 'warn' })
+        },
+      }
+    }
+    if (json) return writeDocument(entries, () => skipped, output)
+    await writeLines(entries, output)
+    const remark = describeSkipped(skipped)
+    if (remark) output.note(remark)
+  },
+})
+
+async function* filterEntries(
+  entries: AsyncIterable<JournalEntry>,
+  { type, errors }: { type: readonly string[]; errors: boolean },
+): AsyncGenerator<JournalEntry> {
+  for await (const entry of entries) {
+    if (type.length > 0 && !type.includes(String(entry.type))) continue
+    if (!errors || isFailure(entry)) yield entry
+  }
+}
+
+/** The most frequent first. */
+async function countTypes(entries: AsyncIterable<JournalEntry>): Promise<Record<string, number>> {
+  const counts = new Map<string, number>()
+  for await (const { type } of entries)
+    counts.set(String(type), (counts.get(String(type)) ?? 0) + 1)
+  return Object.fromEntries([...counts].sort(([, a], [, b]) => b - a))
+}
+
+/** One document, yet streamed: a journal may be larger than memory. */
+async function writeDocument(
+  entries: AsyncIterable<JournalEntry>,
+  skipped: () => unknown,
+  output: Output,
+): Promise<void> {
+  let before = '{"items":['
+  for await (const entry of entries) {
+    await output.write(`${before}\n${safeJson(entry)}`)
+    before = ','
+  }
+  const end = before === ',' ? '\n]' : `${before}]`
+  await output.write(`${end},"next":null,"skipped":${safeJson(skipped())}}\n`)
+}
+
+async function writeLines(entries: AsyncIterable<JournalEntry>, output: Output): Promise<void> {
+  let writer = output.makeWriter()
+  let lines = 0
+  for await (const entry of entries) {
+    printEntry(writer, entry)
+    if (++lines % BATCH_SIZE !== 0) continue
+    await output.write(writer.toString())
+    writer = output.makeWriter()
+  }
+  await output.write(writer.toString())
+}

@@ -1,0 +1,56 @@
+import { nothingSkipped, readJournal, type JournalEntry } from '../reader.ts'
+import { followJournal, journalTailOffset } from '../tail.ts'
+import { safeJson } from '../../../core/events/safe-text.ts'
+import { UsageError } from '../../../core/model/errors.ts'
+import { statJournal } from './stat-journal.ts'
+import { printEntry } from '../text.ts'
+import { untilInterrupted } from '../../../lib/process/until-interrupted.ts'
+import { defineCommand } from '../../../contracts/command.ts'
+import { argument, option } from '../../../contracts/options.ts'
+
+export const command = defineCommand({
+  examples: [
+    'unstuck journal tail worker.jsonl -f',
+    'unstuck journal tail worker.jsonl --lines 100 --json  # JSON lines',
+  ],
+  args: { file: argument.required('a .jsonl or .jsonl.zst file') },
+  options: {
+    lines: option.count('N', 'how many of the last events', 20, { max: 100_000 }),
+    follow: option.flag('go on with new events until Ctrl-C', '-f'),
+  },
+
+  async run({ args, options, json, output }) {
+    await statJournal(args.file)
+    const isCompressed = args.file.endsWith('.zst')
+    if (isCompressed && options.follow) {
+      throw new UsageError(
+        `${args.file} is compressed: nothing is added to it any more. Leave out --follow.`,
+      )
+    }
+    const start = isCompressed ? 0 : await journalTailOffset(args.file, options.lines)
+    const entries = options.follow
+      ? followJournal(args.file, start, untilInterrupted())
+      : takeLast(readJournal(args.file, nothingSkipped(), start), options.lines)
+    for await (const entry of entries) {
+      if (json) {
+        await output.write(`${safeJson(entry)}\n`)
+        continue
+      }
+      const writer = output.makeWriter()
+      printEntry(writer, entry)
+      await output.write(writer.toString())
+    }
+  },
+})
+
+async function* takeLast(
+  entries: AsyncIterable<JournalEntry>,
+  count: number,
+): AsyncGenerator<JournalEntry> {
+  const kept: JournalEntry[] = []
+  for await (const entry of entries) {
+    kept.push(entry)
+    if (kept.length > count) kept.shift()
+  }
+  yield* kept
+}

@@ -1,0 +1,30 @@
+import type { Feature } from '../../contracts/feature.ts'
+
+/** The journals that workers write. */
+export const journal: Feature = {
+  name: 'journal',
+  commands: [
+    {
+      name: 'journal',
+      summary: "Read, follow or compress a worker's journal.",
+      group: 'Results and logs:',
+      commands: [
+        {
+          name: 'read',
+          summary: 'Print the events of a journal, all or filtered, or their counts.',
+          load: () => import('./cli/read.ts'),
+        },
+        {
+          name: 'tail',
+          summary: 'Print the last events of a journal, and follow it.',
+          load: () => import('./cli/tail.ts'),
+        },
+        {
+          name: 'compress',
+          summary: 'Compress the journal of a worker that has ended into a .zst file.',
+          load: () => import('./cli/compress.ts'),
+        },
+      ],
+    },
+  ],
+}

@@ -1,0 +1,92 @@
+import {
+  DEFAULT_POLICY,
+  optionNameOf,
+  type GroupPolicy,
+  type Policy,
+  type PolicyOptions,
+} from '../core/model/policy.ts'
+import type { PolicySubject } from '../core/model/policy-of.ts'
+import { formatDuration } from '../core/model/time.ts'
+
+/** The policies of the config, by source. */
+export type SourcePolicies = {
+  /** Sources that the config mentions. */
+  readonly sources: readonly string[]
+  /** Returns the policy of a new run: defaults, preset, the crawl's own options, then the config's for this source. */
+  policyFor(source: string, crawlOptions?: PolicyOptions): Policy
+  /** Returns each setting with its origin. Without a run: for one that starts now. */
+  settingsOf(source: string, run?: Omit<PolicySubject, 'source'>): PolicySetting[]
+}
+
+/** A setting in effect, as one would write it, and where it was set. */
+export type PolicySetting = {
+  /** As in the config: `maxSilence`. */
+  readonly name: string
+  /** The group that it applies to; null: all. */
+  readonly group: string | null
+  readonly value: string | number | boolean | null
+  /** `crawl`: the crawl's own policy; `adopted`: the policy of a table; `config`: the config's policy for the source. */
+  readonly origin: 'default' | 'preset' | 'crawl' | 'adopted' | 'config'
+}
+
+export type PolicyLayers = {
+  /** The config's options for the source, as written. */
+  readonly configured: PolicyOptions
+  /** What the preset sets. */
+  readonly preset: Partial<Policy>
+  /** Where any other value was set. */
+  readonly ownOrigin: 'crawl' | 'adopted'
+}
+
+/** Returns every setting of a policy with its origin. */
+export function traceSettings(policy: Policy, layers: PolicyLayers): PolicySetting[] {
+  const { groups, ...own } = policy
+  const settings = Object.entries(own).map(([field, value]): PolicySetting => {
+    const name = optionNameOf(field)
+    return {
+      name,
+      group: null,
+      value: formatValue(field, value),
+      origin: originOf(field, name, value, layers),
+    }
+  })
+  return [
+    ...settings,
+    ...Object.entries(groups ?? {}).flatMap(([group, one]) => groupSettings(group, one, layers)),
+  ]
+}
+
+function originOf(
+  field: string,
+  name: string,
+  value: unknown,
+  { configured, preset, ownOrigin }: PolicyLayers,
+): PolicySetting['origin'] {
+  if (configured[name as keyof PolicyOptions] !== undefined) return 'config'
+  if (Object.hasOwn(preset, field) && preset[field as keyof Policy] === value) return 'preset'
+  return DEFAULT_POLICY[field as keyof Policy] === value ? 'default' : ownOrigin
+}
+
+function groupSettings(
+  group: string,
+  one: GroupPolicy,
+  { configured, ownOrigin }: PolicyLayers,
+): PolicySetting[] {
+  return Object.entries(one).map(([field, value]) => {
+    const name = optionNameOf(field)
+    const isConfigured = Object.hasOwn(configured.groups?.[group] ?? {}, name)
+    return {
+      name,
+      group,
+      value: formatValue(field, value),
+      origin: isConfigured ? 'config' : ownOrigin,
+    }
+  })
+}
+
+/** `15m`, not 900000. */
+function formatValue(field: string, value: unknown): PolicySetting['value'] {
+  return typeof value === 'number' && field.endsWith('Ms')
+    ? formatDuration(value)
+    : (value as PolicySetting['value'])
+}
