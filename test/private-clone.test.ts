@@ -29,7 +29,7 @@ test(
     mkdirSync(modules, { recursive: true })
     // As a clone and an installation with umask 077 leave it.
     copyPrivately(clone, ['src', 'package.json'])
-    copyPrivately(join(clone, 'test'), ['test/run.ts', 'test/unit-tests.ts'])
+    copyPrivately(join(clone, 'test'), ['test/run.ts', 'test/groups.ts'])
     copyPrivately(
       modules,
       SERVER_PACKAGES.map((name) => `node_modules/${name}`),

@@ -10,7 +10,7 @@ import { spec } from 'node:test/reporters'
 import { prepare } from '../src/testing/postgres-engine.ts'
 import { createDatabase, startServer, type TestServer } from '../src/testing/postgres.ts'
 import { prepare as prepareSqlite } from '../src/testing/sqlite-engine.ts'
-import { UNIT_TESTS } from './unit-tests.ts'
+import { groupTests } from './groups.ts'
 
 /**
  * `npm run unit [FILE…]`: starts one PostgreSQL server, runs the tests against it, and stops it whatever happens.
@@ -32,19 +32,14 @@ const LONGEST = [
   'test/processes/outage.test.ts',
   'src/core/store/sqlite/conformance.test.ts',
 ]
-const UNIT_RUNNER = 'test/unit-tests.ts'
 const all = ['test/**/*.test.ts', 'src/**/*.test.ts'].flatMap((files) => globSync(files).sort())
 /** Long tests of what is not part of the core. They run in `npm run proof`. */
 const LONG_TESTS = ['chaos', 'pm2', 'wrapped-kills'].map((name) => `test/processes/${name}.test.ts`)
-const others = all.filter(
-  (file) => !LONGEST.includes(file) && !UNIT_TESTS.includes(file) && !LONG_TESTS.includes(file),
-)
-const defaultFiles = [...(isLong ? LONG_TESTS : []), ...LONGEST, ...others, UNIT_RUNNER]
-const files = selected.length > 0 ? selected : defaultFiles
 /** These assert a promised time, so nothing else runs beside them. */
 const SERIAL_TESTS = ['test/processes/bounded-recovery.test.ts']
+const isSerial = (file: string): boolean => SERIAL_TESTS.includes(file)
 /** For two processors: most of the time some of the files only wait. */
-const CONCURRENCY = 4
+const CONCURRENCY = 6
 
 if (isLong && !existsSync('bench/node_modules')) {
   console.error(
@@ -63,8 +58,15 @@ try {
   process.exit(1)
 }
 
-/** A private folder: the compiled code in it is executed. */
+/** A private folder: the code in it is executed. */
 const folder = mkdtempSync(join(tmpdir(), 'unstuck-tests-'))
+const others = all.filter(
+  (file) => !LONGEST.includes(file) && !LONG_TESTS.includes(file) && !isSerial(file),
+)
+const files =
+  selected.length > 0
+    ? selected
+    : [...(isLong ? LONG_TESTS : []), ...LONGEST, ...groupTests(others, folder), ...SERIAL_TESTS]
 const sqliteTemplate = join(folder, 'template.db')
 await prepareSqlite(sqliteTemplate)
 Object.assign(process.env, {
@@ -114,7 +116,6 @@ async function runChecks(): Promise<string[]> {
   return failed
 }
 
-const isSerial = (file: string): boolean => SERIAL_TESTS.includes(file)
 try {
   const checks = process.argv.includes('--checks') ? runChecks() : []
   const parallel = await runTests(
