@@ -41,7 +41,7 @@ export const SHORT_LEASE = `{ heartbeat: '400ms', lease: '2s' }`
 
 /** Resolves with the first answer that is neither false, null nor undefined. */
 export async function waitFor<T>(
-  description: string,
+  description: string | (() => string),
   poll: () => T | Promise<T>,
   timeoutMs = TIMEOUT_MS,
 ): Promise<NonNullable<T>> {
@@ -49,7 +49,11 @@ export async function waitFor<T>(
   for (;;) {
     const seen = await poll()
     if (seen !== false && seen !== null && seen !== undefined) return seen
-    if (performance.now() > giveUpAt) throw new Error(`Never seen: ${description}`)
+    if (performance.now() > giveUpAt) {
+      throw new Error(
+        `Never seen: ${typeof description === 'string' ? description : description()}`,
+      )
+    }
     await sleep(15)
   }
 }
@@ -263,10 +267,14 @@ export class Program {
     process.kill(-this.pid, signal)
   }
 
-  async waitForOutput(text: string | RegExp): Promise<void> {
-    await waitFor(`${text} in:\n${this.#output}`, () =>
-      typeof text === 'string' ? this.#output.includes(text) : text.test(this.#output),
-    )
+  /** Resolves as soon as the text is in the output, with what a regular expression matches of it. */
+  async waitForOutput(text: string | RegExp): Promise<string> {
+    const find = (): string | null => {
+      if (typeof text === 'string') return this.#output.includes(text) ? text : null
+      return text.exec(this.#output)?.[0] ?? null
+    }
+    const description = (): string => `${text} in:\n${this.#output}`
+    return waitFor(description, find)
   }
 
   /** Its exit code, with all of its output read. */

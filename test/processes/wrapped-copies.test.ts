@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { ENGINES, SOME_ENGINES, kill, ProcessTestContext, waitFor } from './harness.ts'
-import { waitForWatchdog, overlaps, ticker, ticks } from './wrapped.ts'
+import { killWithWatchdog, waitForWatchdog, overlaps, ticker, ticks } from './wrapped.ts'
 
 /** Prints, then waits for a file. */
 const WAIT_FOR_GATE = [
@@ -141,10 +141,7 @@ test('Unstuck and its watchdog killed -9 together: the next start ends the remai
   const command = ticker(ctx)
   const first = ctx.unstuck('run', 'portal', '--', ...command)
   await waitFor('both tick', () => new Set(ticks(ctx).map(({ who }) => who)).size === 2)
-  const watchdog = await waitForWatchdog(first)
-  first.signal('SIGKILL')
-  kill(watchdog, 'SIGKILL')
-  await first.waitForExit()
+  await killWithWatchdog(first)
   const then = ticks(ctx).length
   await waitFor('the orphans go on', () => ticks(ctx).length > then + 20)
   const second = ctx.unstuck('run', 'portal', '--kill-timeout', '300ms', '--', 'echo', 'alone')

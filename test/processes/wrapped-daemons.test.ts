@@ -7,7 +7,7 @@ import { newId } from '../../src/core/model/id.ts'
 import { cgroupsOf, removeCgroups, startInCgroup } from '../../src/core/host/cgroup.ts'
 import { startWithLimitTag } from '../../src/core/host/limit-tag.ts'
 import { CLI, ENGINES, kill, ProcessTestContext, waitFor, type Program } from './harness.ts'
-import { waitForWatchdog, overlaps, ticks } from './wrapped.ts'
+import { killWithWatchdog, waitForWatchdog, overlaps, ticks } from './wrapped.ts'
 
 /**
  * A command that starts a daemon by the book: it forks twice, opens a session, closes every descriptor, leaves the folder
@@ -144,10 +144,7 @@ for (const { name, under, skip, tracking } of [
       await using set = await DaemonTestContext.create(under)
       const first = set.run('stays')
       await first.waitForOutput('daemon is up')
-      const watchdog = await waitForWatchdog(first)
-      first.signal('SIGKILL')
-      kill(watchdog, 'SIGKILL')
-      await first.waitForExit()
+      await killWithWatchdog(first)
       const then = ticks(set.base).length
       await waitFor('the orphans go on', () => ticks(set.base).length > then + 20)
       const second = set.run('stays')

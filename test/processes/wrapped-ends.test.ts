@@ -7,16 +7,8 @@ import { newId } from '../../src/core/model/id.ts'
 import { openJournal } from '../../src/core/events/journal.ts'
 import type { Execution } from '../../src/core/model/execution.ts'
 import type { Run } from '../../src/core/model/run.ts'
-import {
-  CLI,
-  ENGINES,
-  SOME_ENGINES,
-  kill,
-  ProcessTestContext,
-  waitFor,
-  type Program,
-} from './harness.ts'
-import { waitForWatchdog } from './wrapped.ts'
+import { CLI, ENGINES, SOME_ENGINES, ProcessTestContext, waitFor, type Program } from './harness.ts'
+import { killWithWatchdog } from './wrapped.ts'
 
 const [sqlite] = ENGINES
 const bash = (script: string): string[] => ['--', 'bash', '-c', script]
@@ -113,12 +105,9 @@ test('the first file is progress, kept long before the next look: all killed -9 
     const source = `portal-${tries}`
     const program = ctx.unstuck('run', source, ...bash(script))
     await program.waitForOutput('] written')
-    const watchdog = await waitForWatchdog(program)
     const isKept = async (): Promise<boolean> => (await ctx.run(source)).artifacts === 1
     const kept = await waitFor('it is kept', isKept, 500).catch(() => false)
-    kill(watchdog, 'SIGKILL')
-    program.signal('SIGKILL')
-    await program.waitForExit()
+    await killWithWatchdog(program)
     if (!kept && tries < 5) continue
     const { id } = await ctx.run(source)
     const look = bash('ls $UNSTUCK_OUTPUT_DIR; echo "resume $UNSTUCK_RESUME"')

@@ -24,7 +24,7 @@ import { isLong } from '../../src/testing/long-tests.ts'
 import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
 import { unstuck } from '../../src/testing/unstuck-cli.ts'
 import { ENGINES, kill, ProcessTestContext, waitFor, type Program } from './harness.ts'
-import { waitForWatchdog } from './wrapped.ts'
+import { killWithWatchdog, waitForWatchdog } from './wrapped.ts'
 
 /** The examples of wrapped commands, as their comments say to start them, and what is promised of them. */
 
@@ -213,9 +213,7 @@ class CommandRuns {
         assert.equal(await program.waitForExit(), 137, program.output)
         return
       case 'kill -9 of unstuck and watchdog':
-        kill(await waitForWatchdog(program), 'SIGKILL')
-        program.signal('SIGKILL')
-        await program.waitForExit()
+        await killWithWatchdog(program)
         return
       case 'kill -9 of unstuck':
         program.signal('SIGKILL')

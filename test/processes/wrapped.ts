@@ -9,7 +9,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import type { Program, ProcessTestContext } from './harness.ts'
-import { waitFor } from './harness.ts'
+import { kill, waitFor } from './harness.ts'
 
 /**
  * A command that ticks into a file every 5 ms, with the machine's clock, and so does a grandchild of it that has left its
@@ -90,6 +90,13 @@ export function overlaps(all: readonly Tick[]): string[] {
 /** The watchdog of an `unstuck run`, once it is there. */
 export function waitForWatchdog(program: Program): Promise<number> {
   return waitFor('a watchdog', () => findWatchdog(program))
+}
+
+/** Kills an `unstuck run` and its watchdog. Both are stopped before, so that neither can react to the other's death. */
+export async function killWithWatchdog(program: Program): Promise<void> {
+  const pids = [program.pid, await waitForWatchdog(program)]
+  for (const signal of ['SIGSTOP', 'SIGKILL'] as const) for (const pid of pids) kill(pid, signal)
+  await program.waitForExit()
 }
 
 /** The same at this moment; one that is just starting or ending has none. */
