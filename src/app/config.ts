@@ -126,7 +126,7 @@ export function readSettings(
   )
   if (mistakes.length > 0) {
     const list = mistakes.map((mistake) => `\n- ${mistake}`).join('')
-    throw new UsageError(`${path ?? 'What was given'} needs mending:${list}`)
+    throw new UsageError(`${path ?? 'What was given'} is invalid:${list}`)
   }
   const tables = [...read].flatMap(([{ tables }, section]) => tables?.(section) ?? [])
   const secrets: Secret[] = [...read].flatMap(([one, section]) => one.secrets?.(section) ?? [])

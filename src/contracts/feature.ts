@@ -5,7 +5,7 @@ import type { Store } from '../core/store/store.ts'
 import type { Finding } from '../presenters/finding.ts'
 import type { CliContext, CommandEntry, CommandResult } from './command.ts'
 import type { Options } from './options.ts'
-import type { ConfigSection, Settings } from './settings.ts'
+import type { ConfigSection, Secret, Settings } from './settings.ts'
 
 /**
  * What a feature adds to the program. The command line, the config, the doctor, servers and workers iterate over the
@@ -20,10 +20,13 @@ export type Feature = {
   /** Adds runs of other sources to a store. */
   readonly wrapStore?: (store: Store, host: StoreHost) => Promise<Store>
   readonly services?: (host: ServiceHost) => Promise<readonly BackgroundService[]>
-  /** `unstuck doctor`. `address`: of the database. */
-  readonly checks?: (settings: Settings, address: string) => Promise<readonly Finding[]>
-  /** `unstuck doctor --security`. */
-  readonly securityChecks?: (settings: Settings) => Promise<readonly Finding[]>
+  /** `unstuck doctor`. */
+  readonly checks?: (host: CheckHost) => Promise<readonly Finding[]>
+  /** `unstuck doctor --security`. `secrets`: those that the config file must not contain. */
+  readonly securityChecks?: (
+    settings: Settings,
+    secrets: readonly Secret[],
+  ) => Promise<readonly Finding[]>
 }
 
 export type FeatureCommand = CommandEntry & {
@@ -35,6 +38,13 @@ export type FeatureCommand = CommandEntry & {
 export type ExecMode = {
   readonly options: Options
   run(context: CliContext<any, any>, command: readonly string[]): Promise<CommandResult>
+}
+
+export type CheckHost = {
+  /** Null: the config is invalid. */
+  readonly settings: Settings | null
+  /** Of the database; null: unknown. */
+  readonly address: string | null
 }
 
 export type StoreHost = {

@@ -12,36 +12,36 @@ export async function attempt<T>(check: () => Promise<T>): Promise<Attempt<T>> {
   }
 }
 
-/** `note`: good to know. `warning`: works, but a person should look. `problem`: a promise or the work is at stake. */
+/** `note`: for information. `warning`: works, but needs attention. `problem`: a guarantee or the work is at risk. */
 export const RESULTS = ['ok', 'note', 'warning', 'problem'] as const
 export type Result = (typeof RESULTS)[number]
 
 /** What one check of `unstuck doctor` found. */
 export type Finding = {
-  /** The check's name: stable, for scripts. */
+  /** The name of the check: stable, for scripts. */
   readonly check: string
   readonly result: Result
-  /** In a sentence. */
+  /** One sentence. */
   readonly found: string
-  /** The single facts behind it. */
+  /** The facts behind it. */
   readonly details: readonly string[]
-  /** Why it matters; null when all is well. */
+  /** Why it matters; null for `ok`. */
   readonly why: string | null
-  /** The command or setting that mends it; null when there is nothing to mend. */
-  readonly mend: string | null
-  /** Asked for where 3 would say too little: the config is wrong, the database away, the schema newer. */
+  /** The command or setting that fixes it; null if there is nothing to fix. */
+  readonly fix: string | null
+  /** A more precise exit code than 3: invalid config, unreachable database, newer schema. */
   readonly exitCode: number | null
 }
 
 type Advice = {
   readonly why: string
-  readonly mend?: string | null
+  readonly fix?: string | null
   readonly details?: readonly string[]
   readonly exitCode?: number
 }
 
 export function ok(check: string, found: string): Finding {
-  return { check, result: 'ok', found, details: [], why: null, mend: null, exitCode: null }
+  return { check, result: 'ok', found, details: [], why: null, fix: null, exitCode: null }
 }
 
 export const note = (check: string, found: string, advice: Advice): Finding =>
@@ -55,12 +55,12 @@ function finding(
   result: Result,
   check: string,
   found: string,
-  { why, mend = null, details = [], exitCode }: Advice,
+  { why, fix = null, details = [], exitCode }: Advice,
 ): Finding {
-  return { check, result, found, details, why, mend, exitCode: exitCode ?? null }
+  return { check, result, found, details, why, fix, exitCode: exitCode ?? null }
 }
 
-/** An error that stopped a check. The rest goes on, and the exit code is the error's own. */
+/** Returns the finding of a check that failed with an error; the exit code is that of the error. */
 export function fromError(check: string, error: unknown, advice: Advice): Finding {
   const [found = '', ...lines] = messageOf(error).split('\n')
   const details = lines.map((line) => line.replace(/^- /, ''))
@@ -71,7 +71,7 @@ export function fromError(check: string, error: unknown, advice: Advice): Findin
   })
 }
 
-/** Without a usable config or database little else could be looked at: their codes come first. */
+/** Without a valid config or a database most checks cannot run, so these codes come first. */
 const EXIT_CODE_PRIORITY = [EXIT.usage, EXIT.unreachable, EXIT.schema]
 
 export function exitCodeOf(findings: readonly Finding[]): number {
@@ -86,7 +86,7 @@ export function worst(findings: readonly Finding[]): Result {
   return RESULTS[place]!
 }
 
-/** The first few of a list, and how many there are beside them. */
+/** Returns the first entries of a list, and how many more there are. */
 export function firstOf(all: readonly string[], few = 5): string[] {
   return all.length <= few ? [...all] : [...all.slice(0, few), `and ${all.length - few} more`]
 }

@@ -4,9 +4,9 @@ import { plural } from './format.ts'
 import { firstOf, ok, problem, warning, type Finding } from './finding.ts'
 
 const REPAIR_ADVICE =
-  'Keep a copy of the database as it is. If nobody changed tables by hand or restored half a backup, report it with this output.'
+  'Keep a copy of the database as it is. If tables were not edited by hand and no backup was restored in part, report it with this output.'
 
-/** What the data shows of the promises in docs/reference/guarantees.md. */
+/** Checks the data for violations of docs/reference/guarantees.md. */
 export function guaranteeFindings(inspection: Inspection): Finding[] {
   return [
     countersFinding(inspection),
@@ -17,27 +17,30 @@ export function guaranteeFindings(inspection: Inspection): Finding[] {
 }
 
 function countersFinding({ counters: { checked, unchecked, mismatches } }: Inspection): Finding {
-  const scope =
-    unchecked > 0 ? ` (${unchecked} more were not counted: too many targets for a look)` : ''
+  const scope = unchecked > 0 ? ` (${unchecked} more were not counted: too many targets)` : ''
   if (mismatches.length === 0) {
     return checked === 0
-      ? ok('books', `There is no run to count${scope}.`)
+      ? ok('counters', `There is no run to count${scope}.`)
       : ok(
-          'books',
-          `The books of ${plural(checked, 'run')} agree with a count of their targets${scope}.`,
+          'counters',
+          `The counters of ${plural(checked, 'run')} match a count of their targets${scope}.`,
         )
   }
   const runs = new Set(mismatches.map(({ run }) => run)).size
-  return problem('books', `The books of ${runs} of ${plural(checked, 'run')} are wrong${scope}.`, {
-    details: firstOf(
-      mismatches.map(
-        ({ source, run, status, recorded, counted }) =>
-          `${source} ${shortId(run)}: ${recorded} ${status.replace('_', ' ')} in the books, ${counted} counted`,
+  return problem(
+    'counters',
+    `The counters of ${runs} of ${plural(checked, 'run')} are wrong${scope}.`,
+    {
+      details: firstOf(
+        mismatches.map(
+          ({ source, run, status, recorded, counted }) =>
+            `${source} ${shortId(run)}: ${recorded} ${status.replace('_', ' ')} recorded, ${counted} counted`,
+        ),
       ),
-    ),
-    why: 'What status, progress and metrics show of them is not what is there (P14).',
-    mend: REPAIR_ADVICE,
-  })
+      why: 'Status, progress and metrics of these runs are wrong (P14).',
+      fix: REPAIR_ADVICE,
+    },
+  )
 }
 
 function oneLiveRunFinding({ duplicateLiveRuns }: Inspection): Finding {
@@ -50,8 +53,8 @@ function oneLiveRunFinding({ duplicateLiveRuns }: Inspection): Finding {
       details: firstOf(
         duplicateLiveRuns.map(({ source, runs }) => `${source}: ${runs.map(shortId).join(', ')}`),
       ),
-      why: 'Two copies crawl the same site at once (P10). The unique index run_live, which rules it out, must be gone or damaged.',
-      mend: 'Stop the workers, end all but one run of a source with `unstuck cancel RUN`, and restore the index.',
+      why: 'Two copies crawl the same site at once (P10). The unique index run_live, which prevents it, is missing or damaged.',
+      fix: 'Stop the workers, end all but one run of a source with `unstuck cancel RUN`, and restore the index.',
     },
   )
 }
@@ -59,15 +62,14 @@ function oneLiveRunFinding({ duplicateLiveRuns }: Inspection): Finding {
 const FAULT: Record<InvalidClaim['fault'], string> = {
   'no-epoch': 'claimed without an epoch',
   'worker-ended': 'its worker has ended',
-  'worker-unknown': 'its worker is not known',
+  'worker-unknown': 'its worker is unknown',
 }
 
 function claimsFinding({ invalidClaims }: Inspection): Finding {
-  if (invalidClaims.length === 0)
-    return ok('claims', 'Every target in progress has a worker to answer for it.')
+  if (invalidClaims.length === 0) return ok('claims', 'Every target in progress has a worker.')
   return problem(
     'claims',
-    `${plural(invalidClaims.length, 'target')} in progress with nobody to answer for it.`,
+    `${plural(invalidClaims.length, 'target')} in progress without a worker.`,
     {
       details: firstOf(
         invalidClaims.map(
@@ -75,17 +77,21 @@ function claimsFinding({ invalidClaims }: Inspection): Finding {
             `${source} ${shortId(run)}, target ${shortId(target)}: ${FAULT[fault]}`,
         ),
       ),
-      why: 'Recovery goes by workers, so it will not find them, and their run cannot end (P1, P8).',
-      mend: '`unstuck park TARGET`, then `unstuck unpark TARGET`, puts one back in line behind its last saved page.',
+      why: 'Recovery looks for lost workers, so it does not find them, and their run cannot end (P1, P8).',
+      fix: '`unstuck park TARGET`, then `unstuck unpark TARGET`, plans one again after its last saved page.',
     },
   )
 }
 
 function endedRunsFinding({ withoutEndTime }: Inspection): Finding {
-  if (withoutEndTime.length === 0) return ok('ended-runs', 'Every run that ended says when.')
-  return warning('ended-runs', `${plural(withoutEndTime.length, 'run')} ended without a time.`, {
-    details: firstOf(withoutEndTime.map(({ source, run }) => `${source} ${shortId(run)}`)),
-    why: 'unstuck writes status and time together, so somebody else has changed the row (P7).',
-    mend: REPAIR_ADVICE,
-  })
+  if (withoutEndTime.length === 0) return ok('ended-runs', 'Every ended run has an end time.')
+  return warning(
+    'ended-runs',
+    `${plural(withoutEndTime.length, 'run')} ended without an end time.`,
+    {
+      details: firstOf(withoutEndTime.map(({ source, run }) => `${source} ${shortId(run)}`)),
+      why: 'Unstuck writes status and time together, so another program has changed the row (P7).',
+      fix: REPAIR_ADVICE,
+    },
+  )
 }

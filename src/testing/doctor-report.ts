@@ -7,7 +7,7 @@ export type DoctorCheck = {
   readonly found: string
   readonly details: string[]
   readonly why: string | null
-  readonly mend: string | null
+  readonly fix: string | null
 }
 
 /** What `unstuck doctor --json` said. */

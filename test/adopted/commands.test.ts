@@ -249,8 +249,11 @@ test('doctor names missing tables, unmapped statuses, and unusable timestamps', 
     found.map(({ result }: any) => result),
     ['warning', 'problem'],
   )
-  assert.equal(found[0].found, 'tenders: runs is there, with 3 rows, 2 active.')
+  assert.equal(found[0].found, 'tenders: runs exists, with 3 rows, 2 active.')
   assert.match(found[0].details.join('\n'), /"zombie"/)
-  assert.match(found[0].details.join('\n'), /No time .* active rows \(2\).*\n.*yet to come \(1\)/)
+  assert.match(
+    found[0].details.join('\n'),
+    /Active rows have no readable time \(2\).*\n.*in the future \(1\)/,
+  )
   assert.match(found[1].found, /crawl_runs/)
 })

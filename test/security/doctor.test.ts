@@ -56,9 +56,9 @@ test('S34 doctor --security names every problem of a setup, with a remedy', asyn
   )
   assert.equal(here.code, 3)
   const bad = (name: string, ...details: string[]): void => {
-    const { result, found, why, mend, details: told } = here.getCheck(name)
+    const { result, found, why, fix, details: told } = here.getCheck(name)
     assert.ok(['problem', 'warning'].includes(result), `${name}: ${result}`)
-    assert.ok(found && why && mend, name)
+    assert.ok(found && why && fix, name)
     for (const one of details) assert.ok(told.join('\n').includes(one), `${name}: ${one}`)
   }
   bad('files', 'unstuck.db (mode 0644)', 'one.jsonl (mode 0640)', 'tokens.json', '.unstuck (mode')

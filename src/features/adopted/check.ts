@@ -5,11 +5,12 @@ import { UsageError } from '../../core/model/errors.ts'
 import type { Millis } from '../../core/model/time.ts'
 import { plural } from '../../presenters/format.ts'
 import { attempt, firstOf, fromError, ok, warning, type Finding } from '../../presenters/finding.ts'
-import type { Settings } from '../../contracts/settings.ts'
+import type { CheckHost } from '../../contracts/feature.ts'
 import { ADOPTED_SECTION } from './config.ts'
 
 /** Checks that each adopted table exists as mapped, can be written, and has no unmapped statuses. */
-export async function checkAdoptedTables(settings: Settings, address: string): Promise<Finding[]> {
+export async function checkAdoptedTables({ settings, address }: CheckHost): Promise<Finding[]> {
+  if (!settings || address === null) return []
   const findings: Finding[] = []
   for (const mapping of settings.section(ADOPTED_SECTION))
     findings.push(await checkTable(mapping, address))
@@ -23,19 +24,19 @@ async function checkTable(mapping: Mapping, address: string): Promise<Finding> {
   if (warnings.length === 0) return ok('adopted', summary)
   return warning('adopted', summary, {
     details: warnings,
-    why: 'What is not understood is shown as ended and left alone, what has no word is not done, and a slow look costs your own program.',
-    mend: 'See to each of them; docs/guides/adopted-tables.md.',
+    why: 'Rows with an unmapped status are shown as ended and never changed, an action without a mapped status is not applied, and slow queries load your database.',
+    fix: 'Correct each; docs/guides/adopted-tables.md.',
   })
 }
 
 function openFailure({ name, db }: Mapping, error: unknown): Finding {
   const entry = `adopted.${name}`
   const found = fromError('adopted', error, {
-    why: 'Nobody looks after its rows while it is so.',
-    mend:
+    why: 'Its rows are not recovered until then.',
+    fix:
       error instanceof UsageError
         ? `Correct \`${entry}\` in the config, or give the login the rights it lacks; docs/guides/adopted-tables.md.`
-        : `See that its database runs and lets this login in: \`${db === null ? 'db' : `${entry}.db`}\` in the config says where it is.`,
+        : `Check that its database runs and accepts this login: its address is \`${db === null ? 'db' : `${entry}.db`}\` in the config.`,
   })
   return found.found.startsWith(entry) ? found : { ...found, found: `${entry}: ${found.found}` }
 }
@@ -55,7 +56,7 @@ async function inspectTable(mapping: Mapping, address: string) {
     const { now } = await table.clock()
     const rows = await table.rows({ statusValues: [...active], limit: ROWS_CHECKED_MAX })
     return {
-      summary: `${name}: ${tableName} is there, with ${plural(sum(counts), 'row')}, ${activeCount} active.`,
+      summary: `${name}: ${tableName} exists, with ${plural(sum(counts), 'row')}, ${activeCount} active.`,
       warnings: [
         ...table.warnings,
         ...missingStatusWarnings(mapping),
@@ -84,12 +85,10 @@ function timeWarnings(rows: readonly AdoptedRow[], now: Millis): string[] {
   const ahead = rows.filter((row) => timesOf(row).some(isAhead))
   return [
     ...(withoutTime.length > 0
-      ? [
-          `No time that can be read is known of active rows (${keysOf(withoutTime)}): they never get too old.`,
-        ]
+      ? [`Active rows have no readable time (${keysOf(withoutTime)}): they never get too old.`]
       : []),
     ...(ahead.length > 0
-      ? [`Active rows have times that are yet to come (${keysOf(ahead)}): is \`timeZone\` right?`]
+      ? [`Active rows have times in the future (${keysOf(ahead)}): is \`timeZone\` right?`]
       : []),
   ]
 }
@@ -106,7 +105,7 @@ function missingStatusWarnings(mapping: Mapping): string[] {
 
 function unmappedWarning(statusValues: readonly string[]): string {
   const shown = firstOf(statusValues.map((value) => JSON.stringify(value))).join(', ')
-  return `Nobody mapped the status ${statusValues.length === 1 ? 'word' : 'words'} ${shown}: rows with it have ended, as far as anybody knows.`
+  return `The ${statusValues.length === 1 ? 'status' : 'statuses'} ${shown} ${statusValues.length === 1 ? 'is' : 'are'} not mapped: such rows count as ended.`
 }
 
 function toLowerCase(value: string): string {

@@ -15,6 +15,5 @@ export const adopted: Feature = {
   config: async () => (await import('./config.ts')).ADOPTED_SECTION,
   wrapStore: async (store, host) => (await import('./open.ts')).wrapStore(store, host),
   services: async (host) => (await import('./open.ts')).recoveryServices(host),
-  checks: async (settings, address) =>
-    (await import('./check.ts')).checkAdoptedTables(settings, address),
+  checks: async (host) => (await import('./check.ts')).checkAdoptedTables(host),
 }

@@ -10,18 +10,18 @@ export function checkChannels(settings: Settings): Finding[] {
     ...(slack?.url.startsWith('http:') ? ['channels.slack.url is http://'] : []),
     ...(webhook?.url.startsWith('http:') ? ['channels.webhook.url is http://'] : []),
     ...(email && isPlainMail(email.smtp)
-      ? ['channels.email.smtp is smtp://, which goes on in plain where the server has no TLS']
+      ? ['channels.email.smtp is smtp://, which sends plain text if the server has no TLS']
       : []),
     ...(webhook && webhook.secret === null
-      ? ['channels.webhook has no secret: its receiver cannot tell who sent a message']
+      ? ['channels.webhook has no secret: its receiver cannot verify the sender']
       : []),
   ]
-  if (plain.length === 0) return [ok('channels', 'Alerts go over TLS, if anywhere.')]
+  if (plain.length === 0) return [ok('channels', 'Alerts use TLS.')]
   return [
-    warning('channels', 'Alerts can be read or made up on their way.', {
+    warning('channels', 'Alerts can be read or forged on their way.', {
       details: plain,
       why: 'They name sources, runs and errors, and people act on them.',
-      mend: 'Use https:// and smtps://, and set channels.webhook.secret.',
+      fix: 'Use https:// and smtps://, and set channels.webhook.secret.',
     }),
   ]
 }

@@ -227,12 +227,12 @@ test('while the database is unreachable it returns an error, and recovers when i
 })
 
 test('a mistake in the config is the server’s own: the caller gets an id, the log the reason', async () => {
-  const settings = () => Promise.reject(new Error('unstuck.config.ts needs mending'))
+  const settings = () => Promise.reject(new Error('unstuck.config.ts is invalid'))
   await using ctx = await createHttpTestContext({ app: { routes: TEST_ROUTES, settings } })
   const { status, body } = await ctx.call('GET', '/api/look/a', { as: 'viewer' })
   assert.equal(status, 500)
-  assert.doesNotMatch(body.error.message, /mending/)
-  assert.match(ctx.log[0]!, /mending/)
+  assert.doesNotMatch(body.error.message, /is invalid/)
+  assert.match(ctx.log[0]!, /is invalid/)
 })
 
 test('with a base path nothing outside it is served', async () => {

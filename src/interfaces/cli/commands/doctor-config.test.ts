@@ -31,7 +31,7 @@ test('a config with mistakes does not hide the database that is named otherwise'
   const said = await runDoctor(['--db', db.url], { cwd: folder.path })
 
   assert.equal(said.code, 2)
-  assert.equal(said.getCheck('books').result, 'ok')
+  assert.equal(said.getCheck('counters').result, 'ok')
   said.assertOnlyProblems('config')
 })
 

@@ -28,11 +28,11 @@ test('synchronous_commit off is a warning: unstuck turns it on for itself', asyn
   const said = await runDoctorOn(db.url)
 
   assert.equal(said.code, 3)
-  const { result, details, mend } = said.getCheck('durability')
+  const { result, details, fix } = said.getCheck('durability')
   assert.equal(result, 'warning')
   assert.deepEqual(details, ["on unstuck's own connections: synchronous_commit = on"])
-  assert.match(mend ?? '', /ALTER DATABASE/)
-  assert.equal(said.getCheck('books').result, 'ok')
+  assert.match(fix ?? '', /ALTER DATABASE/)
+  assert.equal(said.getCheck('counters').result, 'ok')
 })
 
 test('a pooler is noted; with synchronous_commit off behind it, nothing works', async () => {
@@ -41,7 +41,7 @@ test('a pooler is noted; with synchronous_commit off behind it, nothing works', 
 
   const pooled = await runDoctorOn(pooler.url)
   assert.equal(pooled.getCheck('pooler').result, 'note')
-  assert.equal(pooled.getCheck('books').result, 'ok')
+  assert.equal(pooled.getCheck('counters').result, 'ok')
   assert.equal((await runDoctorOn(db.url)).getCheck('pooler').result, 'ok')
 
   await db.raw(`ALTER DATABASE ${nameOf(db)} SET synchronous_commit = off`)
@@ -50,7 +50,7 @@ test('a pooler is noted; with synchronous_commit off behind it, nothing works', 
   assert.equal(said.code, 7)
   assert.equal(said.getCheck('durability').result, 'problem')
   assert.match(said.getCheck('opening').found, /can lose pages that it acknowledged/)
-  assert.equal(said.has('books'), false)
+  assert.equal(said.has('counters'), false)
 })
 
 test('too few connections left are a warning', async () => {

@@ -44,8 +44,8 @@ function testDatabase(engine: Engine): void {
     said.assertOnlyProblems()
     const isBad = said.data.checks.some(({ result }) => /warning|problem/.test(result))
     assert.equal(said.code, isBad ? 3 : 0)
-    assert.match(said.getCheck('books').found, /^The books of 1 run agree/)
-    assert.match(said.getCheck('workers').found, /^1 worker at work/)
+    assert.match(said.getCheck('counters').found, /^The counters of 1 run match/)
+    assert.match(said.getCheck('workers').found, /^1 worker running/)
   })
 
   test('an empty database is reported as such, and stays empty', async () => {
@@ -55,9 +55,9 @@ function testDatabase(engine: Engine): void {
 
     const check = said.getCheck(engine.name === 'sqlite' ? 'database' : 'schema')
     assert.equal(check.result, 'note')
-    assert.match(check.mend ?? '', /`unstuck demo`/)
+    assert.match(check.fix ?? '', /`unstuck demo`/)
     said.assertOnlyProblems(check.check)
-    assert.ok(!said.has('books'))
+    assert.ok(!said.has('counters'))
     if (engine.name === 'sqlite') assert.equal(existsSync(db.url.slice('sqlite:'.length)), false)
     else assert.deepEqual(await db.raw(`SELECT FROM pg_namespace WHERE nspname = 'unstuck'`), [])
   })
@@ -84,16 +84,16 @@ function testDatabase(engine: Engine): void {
     assert.equal(said.code, 3)
     assert.equal(said.data.result, 'problem')
     for (const [check, result, detail] of [
-      ['books', 'problem', /^shop [0-9a-f]{8}: 4 planned in the books, 3 counted$/],
+      ['counters', 'problem', /^shop [0-9a-f]{8}: 4 planned recorded, 3 counted$/],
       ['one-live-run', 'problem', /^shop: [0-9a-f]{8}, [0-9a-f]{8}$/],
-      ['claims', 'problem', /^shop .*, target [0-9a-f]{8}: its worker is not known$/],
+      ['claims', 'problem', /^shop .*, target [0-9a-f]{8}: its worker is unknown$/],
       ['ended-runs', 'warning', /^ended [0-9a-f]{8}$/],
     ] as const) {
       assert.equal(said.getCheck(check).result, result, check)
       assert.match(said.getCheck(check).details[0]!, detail)
-      assert.ok(said.getCheck(check).why && said.getCheck(check).mend, check)
+      assert.ok(said.getCheck(check).why && said.getCheck(check).fix, check)
     }
-    said.assertOnlyProblems('books', 'one-live-run', 'claims', 'ended-runs', 'runs')
+    said.assertOnlyProblems('counters', 'one-live-run', 'claims', 'ended-runs', 'runs')
   })
 
   test('a lost worker with something in hand is a warning that names the way out', async () => {
@@ -107,8 +107,8 @@ function testDatabase(engine: Engine): void {
 
     const said = await runDoctorOn(db)
     assert.equal(said.code, 3)
-    assert.equal(said.getCheck('workers').found, '1 lost worker still with 2 targets in hand.')
-    assert.match(said.getCheck('workers').mend ?? '', /`unstuck recover`/)
+    assert.equal(said.getCheck('workers').found, '1 lost worker still owning 2 targets.')
+    assert.match(said.getCheck('workers').fix ?? '', /`unstuck recover`/)
     said.assertOnlyProblems('workers', 'runs')
   })
 
@@ -121,7 +121,7 @@ function testDatabase(engine: Engine): void {
 
     assert.equal(report.code, 9)
     assert.match(report.getCheck('schema').found, /^It was made by a pre-release of unstuck/)
-    assert.match(report.getCheck('schema').mend ?? '', /rename this one/)
+    assert.match(report.getCheck('schema').fix ?? '', /rename this one/)
     assert.deepEqual(await contents(), before)
   })
 
@@ -143,9 +143,9 @@ function testDatabase(engine: Engine): void {
 
 test('a schema with pending migrations is a warning', () => {
   const pending = { where: 'db', version: 100, known: 101, pending: ['next'], engine: null }
-  const { result, found, mend } = schemaFinding(pending)
+  const { result, found, fix } = schemaFinding(pending)
   assert.deepEqual([result, found], ['warning', 'It has schema version 100 of 101.'])
-  assert.match(mend ?? '', /`unstuck migrate`/)
+  assert.match(fix ?? '', /`unstuck migrate`/)
 })
 
 describe('a file', () => {
@@ -221,7 +221,7 @@ describe('a file', () => {
     for (const id of [unknown, living]) utimesSync(join(folder, `${id}.lock`), longAgo, longAgo)
 
     const held = (await runDoctorOn(db)).getCheck('lock-files')
-    assert.deepEqual(held.details, [`${join(folder, unknown)}.lock: no such worker is known`])
+    assert.deepEqual(held.details, [`${join(folder, unknown)}.lock: its worker is unknown`])
 
     await other.kill('SIGKILL')
     const free = (await runDoctorOn(db)).getCheck('lock-files')
@@ -229,7 +229,7 @@ describe('a file', () => {
     assert.deepEqual(
       new Set(free.details),
       new Set([
-        `${join(folder, unknown)}.lock: no such worker is known`,
+        `${join(folder, unknown)}.lock: its worker is unknown`,
         `${join(folder, ended)}.lock: its worker has ended`,
       ]),
     )
@@ -256,9 +256,9 @@ test('prints one line for each check, within 80 columns, and the explanation bel
   assert.ok(lines.every((line) => line.length <= 80))
   assert.match(lines[0]!, /^\d+ checks: 1 problem/)
   assert.match(stdout, /^ok +runtime +Node /m)
-  assert.match(stdout, /^problem +books +The books of 1 of 1 run are wrong\.$/m)
-  assert.match(stdout, /^books \(problem\)$/m)
-  assert.match(stdout, /^- evil\\x1b\[2J [0-9a-f]{8}: 7 done in the books, 0 counted$/m)
+  assert.match(stdout, /^problem +counters +The counters of 1 of 1 run are wrong\.$/m)
+  assert.match(stdout, /^counters \(problem\)$/m)
+  assert.match(stdout, /^- evil\\x1b\[2J [0-9a-f]{8}: 7 done recorded, 0 counted$/m)
   assert.match(stdout, /^Why it matters: /m)
   assert.match(stdout, /^What to do: /m)
   assert.doesNotMatch(stdout, /(?!\n)\p{Cc}/u)

@@ -29,18 +29,18 @@ export const command = defineCommand({
   },
 })
 
-function view({ check, result, found, details, why, mend }: Finding) {
-  return { check, result, found, details, why, mend }
+function view({ check, result, found, details, why, fix }: Finding) {
+  return { check, result, found, details, why, fix }
 }
 
 /** Messages of other programs may repeat an address with its password. */
 function withoutSecrets(finding: Finding): Finding {
-  const { found, details, why, mend } = finding
+  const { found, details, why, fix } = finding
   return {
     ...finding,
     found: redact(found),
     details: details.map(redact),
     why: why && redact(why),
-    mend: mend && redact(mend),
+    fix: fix && redact(fix),
   }
 }

@@ -15,20 +15,20 @@ import {
 const NODE_MIN = [24, 15] as const
 const SQLITE_MIN = [3, 51, 3] as const
 
-/** Node, and the SQLite library that came with it. */
+/** Checks Node and its SQLite library. */
 export function runtimeFinding(node: string, sqlite: string | undefined): Finding {
   const versions = `Node ${node}, SQLite ${sqlite ?? 'unknown'}`
   if (!isAtLeast(node, NODE_MIN)) {
     return problem('runtime', `${versions}: Node 24.15 or newer is needed.`, {
-      why: 'Older ones cannot run unstuck as it is written.',
-      mend: 'Install a newer Node from nodejs.org, and in containers use an image such as `node:24`.',
+      why: 'Older versions cannot run Unstuck.',
+      fix: 'Install a newer Node from nodejs.org, and in containers use an image such as `node:24`.',
       exitCode: EXIT.usage,
     })
   }
   if (sqlite === undefined || !isAtLeast(sqlite, SQLITE_MIN)) {
     return problem('runtime', `${versions}: SQLite 3.51.3 or newer is needed.`, {
-      why: 'Older libraries can damage a database that several processes share.',
-      mend: 'Install a newer Node: it brings its own SQLite.',
+      why: 'Older versions can corrupt a database that several processes use.',
+      fix: 'Install a newer Node: it includes SQLite.',
     })
   }
   return ok('runtime', `${versions}.`)
@@ -46,18 +46,18 @@ function isAtLeast(version: string, minimum: readonly number[]): boolean {
 export function configFinding(config: Attempt<Settings>): Finding {
   if ('error' in config) {
     return fromError('config', config.error, {
-      why: 'No command that reads it starts before this is mended.',
-      mend: 'Correct the file; docs/reference/configuration.md names every setting.',
+      why: 'Commands that read it do not start while it is invalid.',
+      fix: 'Correct the file; docs/reference/configuration.md names every setting.',
       exitCode: EXIT.usage,
     })
   }
   const { path, warnings } = config.value
-  if (path === null) return ok('config', 'No unstuck.config.ts from here upwards: defaults count.')
-  if (warnings.length === 0) return ok('config', `${path} is correct.`)
-  return warning('config', `${path} is correct, but probably not what was meant.`, {
+  if (path === null) return ok('config', 'No unstuck.config.ts here or above: the defaults apply.')
+  if (warnings.length === 0) return ok('config', `${path} is valid.`)
+  return warning('config', `${path} is valid, but probably not intended.`, {
     details: warnings,
-    why: 'Who cleans up too early ends runs that were only slow.',
-    mend: 'Raise the threshold, or keep it if you know that no run is that slow.',
+    why: 'A low threshold ends runs that are only slow.',
+    fix: 'Raise the threshold, or keep it if you know that no run is that slow.',
   })
 }
 
@@ -68,7 +68,7 @@ const ORIGIN: Record<ResolvedAddress['from'], string> = {
   default: 'the default',
 }
 
-/** Which database counts, and who said so. */
+/** Reports which database is used, and where it was set. */
 export function addressFinding(
   located: Attempt<ResolvedAddress>,
   config: Attempt<Settings>,
@@ -78,13 +78,13 @@ export function addressFinding(
     return ok('address', `${redact(address)}, ${ORIGIN[from]}.`)
   }
   if ('error' in config) {
-    return note('address', 'Which database counts is not known until the config is mended.', {
-      why: 'Nothing of the database was looked at.',
-      mend: 'Mend the config, or name the database with --db.',
+    return note('address', 'The database is unknown while the config is invalid.', {
+      why: 'The database was not checked.',
+      fix: 'Correct the config, or name the database with --db.',
     })
   }
   return fromError('address', located.error, {
-    why: 'Nothing of the database was looked at.',
-    mend: 'Correct --db or UNSTUCK_DB.',
+    why: 'The database was not checked.',
+    fix: 'Correct --db or UNSTUCK_DB.',
   })
 }

@@ -7,35 +7,35 @@ import { fromError, note, ok, problem, warning, type Finding } from '../../../pr
 
 const FIRST_STEPS = '`unstuck demo` shows what it does, `unstuck work crawl.ts` starts your own.'
 
-/** It did not answer, or what is there cannot be used. */
+/** The database cannot be reached or used. */
 export function unreachedFinding(error: unknown): Finding {
   return fromError('database', error, {
     why: 'Nothing can be started or saved there.',
-    mend: 'Bring it back, or correct the address (--db, UNSTUCK_DB or the config); then look again.',
+    fix: 'Start it, or correct the address (--db, UNSTUCK_DB or the config); then check again.',
   })
 }
 
-/** It could be looked at, but a store refuses to work with it, or lost it on the way. */
+/** The database was read, but a store cannot be opened on it, or lost its connection. */
 export function refusedFinding(error: unknown): Finding {
   return fromError('opening', error, {
-    why: 'What the data shows was not looked at, and other commands will end the same way.',
-    mend: 'Mend what it names, then look again.',
+    why: 'The data was not checked, and other commands will fail in the same way.',
+    fix: 'Correct what the error names, then check again.',
   })
 }
 
-/** No SQLite file. `obstacle`: why none can be made there, if so. */
+/** There is no SQLite file. `obstacle`: why it cannot be created, or null. */
 export function missingFinding(where: string, obstacle: string | null): Finding {
   if (obstacle !== null) {
-    return problem('database', `There is no database at ${where}, and none can be made.`, {
+    return problem('database', `There is no database at ${where}, and it cannot be created.`, {
       details: [obstacle],
       why: 'Nothing can be started there.',
-      mend: 'Correct the address or the permissions of the folder.',
+      fix: 'Correct the address or the permissions of the folder.',
       exitCode: EXIT.unreachable,
     })
   }
   return note('database', `There is no database at ${where} yet.`, {
-    why: 'The first start makes it; doctor does not.',
-    mend: FIRST_STEPS,
+    why: 'The first start creates it; doctor does not.',
+    fix: FIRST_STEPS,
   })
 }
 
@@ -44,12 +44,12 @@ const VERY_SLOW_MS = 500
 
 export function reachedFinding(where: string, engine: EngineFacts): Finding {
   const name = engine.name === 'sqlite' ? 'SQLite' : `PostgreSQL ${engine.serverVersion}`
-  const found = `${name} at ${where} answers in ${humanizeDuration(Math.max(1, engine.roundTripMs))}.`
+  const found = `${name} at ${where} responds in ${humanizeDuration(Math.max(1, engine.roundTripMs))}.`
   if (engine.roundTripMs < SLOW_MS) return ok('database', found)
-  const say = engine.roundTripMs < VERY_SLOW_MS ? note : warning
-  return say('database', found, {
-    why: 'Each page waits for at least one round trip, and each beat takes one.',
-    mend: 'Run the workers nearer to the database, or give it a faster disk.',
+  const finding = engine.roundTripMs < VERY_SLOW_MS ? note : warning
+  return finding('database', found, {
+    why: 'Each page waits for at least one round trip, and each heartbeat takes one.',
+    fix: 'Run the workers closer to the database, or use a faster disk.',
   })
 }
 
@@ -58,17 +58,17 @@ export function writableFinding(where: string, engine: EngineFacts): Finding {
     engine.name === 'sqlite'
       ? engine.readOnly && sqliteRefusal(engine.readOnly)
       : serverRefusal(engine)
-  if (!refusal) return ok('writable', 'It can be written to.')
-  const [because, mend] = refusal
+  if (!refusal) return ok('writable', 'It is writable.')
+  const [because, fix] = refusal
   return problem('writable', `${where} can be read but not written: ${because}.`, {
     why: 'No page can be saved there.',
-    mend,
+    fix,
     exitCode: EXIT.unreachable,
   })
 }
 
 function sqliteRefusal(reason: string): [string, string] {
-  return [reason, 'Give the file and its folder to the user who runs the workers.']
+  return [reason, 'Make the user of the workers the owner of the file and its folder.']
 }
 
 function serverRefusal(engine: PostgresFacts): [string, string] | null {
@@ -77,7 +77,7 @@ function serverRefusal(engine: PostgresFacts): [string, string] | null {
   if (engine.readOnly)
     return [
       'sessions start read-only',
-      'Take back the setting: `ALTER DATABASE … RESET default_transaction_read_only`.',
+      'Reset it: `ALTER DATABASE … RESET default_transaction_read_only`.',
     ]
   if (!engine.mayWrite)
     return [
@@ -89,9 +89,9 @@ function serverRefusal(engine: PostgresFacts): [string, string] | null {
 
 export function schemaFinding({ version, known, pending }: DatabaseInfo): Finding {
   if (version === 0) {
-    return note('schema', 'Nothing of unstuck is in it yet.', {
-      why: 'The first start, or `unstuck migrate`, makes the tables; doctor does not.',
-      mend: FIRST_STEPS,
+    return note('schema', 'It has no tables of Unstuck yet.', {
+      why: 'The first start or `unstuck migrate` creates them; doctor does not.',
+      fix: FIRST_STEPS,
     })
   }
   if (version > known) {
@@ -99,8 +99,8 @@ export function schemaFinding({ version, known, pending }: DatabaseInfo): Findin
       'schema',
       `It has schema version ${version}; this unstuck knows up to ${known}.`,
       {
-        why: 'This unstuck will not touch it. What the data shows was not looked at.',
-        mend: 'Install the newer unstuck that migrated it.',
+        why: 'This version does not open it. The data was not checked.',
+        fix: 'Install the newer unstuck that migrated it.',
         exitCode: EXIT.schema,
       },
     )
@@ -111,7 +111,7 @@ export function schemaFinding({ version, known, pending }: DatabaseInfo): Findin
       `It was made by a pre-release of unstuck (schema version ${version}).`,
       {
         why: 'No migration leads from it to this version. Nothing in it was read or changed.',
-        mend: 'Use another database, or rename this one: a new one is made. To read it, use the pre-release that made it.',
+        fix: 'Use another database, or rename this one: a new one is created. To read it, use the pre-release that made it.',
         exitCode: EXIT.schema,
       },
     )
@@ -119,8 +119,8 @@ export function schemaFinding({ version, known, pending }: DatabaseInfo): Findin
   if (pending.length > 0) {
     return warning('schema', `It has schema version ${version} of ${known}.`, {
       details: [`${plural(pending.length, 'migration')} pending: ${pending.join(', ')}`],
-      why: 'The next command that opens it migrates. What the data shows was not looked at.',
-      mend: '`unstuck migrate` does it now.',
+      why: 'The next command that opens it migrates it. The data was not checked.',
+      fix: '`unstuck migrate` migrates it now.',
     })
   }
   return ok('schema', `Schema version ${version} is the one this unstuck knows.`)

@@ -4,7 +4,7 @@ import { messageOf } from '../../../core/model/errors.ts'
 import { dataFolderPath } from '../../../lib/files/data-folder.ts'
 import type { Volume } from './storage.ts'
 
-/** The disks that the database and the journals are on: one entry for each, however many folders it holds. */
+/** Returns the disks of the database and the journals, each once. */
 export function volumesOf(address: string | null, cwd: string): Volume[] {
   const volumes = new Map<number, Volume>()
   for (const { holds, folder } of foldersOf(address, cwd)) {
@@ -25,7 +25,7 @@ function foldersOf(address: string | null, cwd: string): { holds: string; folder
   return address?.startsWith('sqlite:') ? [{ holds: 'the database', folder }, journals] : [journals]
 }
 
-/** Why no file can be made there, in the system's words; null when one can. */
+/** Returns why no file can be created at a path, or null. */
 export function obstacleTo(path: string): string | null {
   const folder = nearestFolder(dirname(resolve(path)))
   try {
@@ -37,7 +37,7 @@ export function obstacleTo(path: string): string | null {
   }
 }
 
-/** The folder itself, or the nearest above it that is there. */
+/** Returns the folder, or the nearest one above it that exists. */
 function nearestFolder(folder: string): string {
   let there = folder
   while (!existsSync(there) && there !== dirname(there)) there = dirname(there)

@@ -5,16 +5,16 @@ import { plural } from '../../../presenters/format.ts'
 import { tokensPath } from '../../../app/tokens.ts'
 import { firstOf, note, ok, problem, type Finding } from '../../../presenters/finding.ts'
 
-/** A file or folder of ours that others than its owner can get at. */
+/** A file or folder of Unstuck that other users can access. */
 export type Exposed = { readonly path: string; readonly mode: number }
 
-/** Of each folder with many files, as many as anybody will read about. */
+/** Entries of a folder that are checked. */
 const ENTRIES_MAX = 10_000
 const OTHERS_READ = 0o044
 const OTHERS_WRITE = 0o022
 const GROUP_WRITES = 0o020
 
-/** Every file and folder that Unstuck makes: database, locks, journals, tokens, what commands printed. */
+/** The files and folders that Unstuck creates: database, locks, journals, tokens, output of commands. */
 export type OwnFiles = { readonly files: readonly string[]; readonly folders: readonly string[] }
 
 export function listOwnFiles(address: string | null, data: string): OwnFiles {
@@ -30,7 +30,7 @@ export function listOwnFiles(address: string | null, data: string): OwnFiles {
   return { files, folders: [data, ...folders, ...runs] }
 }
 
-/** What was made for its owner alone, and is not so any more. */
+/** Returns the files that were created for their owner only and no longer are. */
 export function exposedFiles({ files, folders }: OwnFiles): Exposed[] {
   return [
     ...files.flatMap((path) => exposed(path, OTHERS_READ | OTHERS_WRITE)),
@@ -40,9 +40,9 @@ export function exposedFiles({ files, folders }: OwnFiles): Exposed[] {
 
 function exposed(path: string, bits: number): Exposed[] {
   const stats = lstatSync(path, { throwIfNoEntry: false })
-  // A link has no rights of its own, and none of our files is one.
+  // A link has no mode of its own, and none of these files is a link.
   if (!stats || stats.isSymbolicLink()) return []
-  // Many systems give each user a group with nobody else in it, and let it write.
+  // Many systems give each user a private group with write access.
   const counted = stats.gid === stats.uid ? bits & ~GROUP_WRITES : bits
   if ((stats.mode & counted) === 0) return []
   return [{ path, mode: stats.mode & 0o777 }]
@@ -50,19 +50,20 @@ function exposed(path: string, bits: number): Exposed[] {
 
 export function filesFinding(found: readonly Exposed[], platform = process.platform): Finding {
   if (platform === 'win32') {
-    return note('files', 'Not looked at: this system has no file modes.', {
-      why: 'Who may read the database and the tokens is a matter of the folder they are in.',
+    return note('files', 'Not checked: this system has no file modes.', {
+      why: 'The folder decides which users can read the database and the tokens.',
     })
   }
-  if (found.length === 0) return ok('files', 'Database, journals and tokens are for their owner.')
-  return problem('files', `${plural(found.length, 'file')} or folders are open to others.`, {
+  if (found.length === 0)
+    return ok('files', 'Only their owner can read database, journals and tokens.')
+  return problem('files', `${plural(found.length, 'file')} or folders are open to other users.`, {
     details: firstOf(found.map(({ path, mode }) => `${path} (mode ${formatMode(mode)})`)),
-    why: 'Other users of this machine can read what was saved, or change what unstuck believes.',
-    mend: 'Take the rights away: `chmod go-rwx` and their names.',
+    why: 'Other users of this machine can read the data or change it.',
+    fix: '`chmod go-rwx` and their names.',
   })
 }
 
-/** What another user made in a place where Unstuck would believe or write to it. A folder that was named is trusted. */
+/** Checks that no other user can have written files that Unstuck reads. A folder that was named explicitly is trusted. */
 export function ownersFinding(
   { files, folders }: OwnFiles,
   data: { readonly folder: string; readonly isNamed: boolean },
@@ -74,11 +75,11 @@ export function ownersFinding(
       return untrustedReason(path, isWithin ? { within: data.folder } : {}) ?? []
     }),
   )
-  if (foreign.size === 0) return ok('owners', 'No other user can have put a file there.')
-  return problem('owners', 'Another user can have written what unstuck would go by.', {
+  if (foreign.size === 0) return ok('owners', 'No other user can have written these files.')
+  return problem('owners', 'Another user can have written files that Unstuck reads.', {
     details: firstOf([...foreign]),
-    why: 'Such files are not used: a token, a lock or a database of another user acts in your name.',
-    mend: `Change the owner or the mode, or name the folder in ${TRUSTED_FOLDERS} if you trust it.`,
+    why: 'Such files are not used: a token, a lock or a database of another user would act in your name.',
+    fix: `Change the owner or the mode, or name the folder in ${TRUSTED_FOLDERS} if you trust it.`,
   })
 }
 

@@ -16,7 +16,7 @@ import {
   warning,
   worst,
 } from '../../../presenters/finding.ts'
-import { trackingFinding } from './process-tracking.ts'
+import { trackingFinding } from '../../../features/commands/check.ts'
 import { guaranteeFindings } from '../../../presenters/guarantees.ts'
 import { serverFindings } from './server.ts'
 import { runtimeFinding } from './configuration.ts'
@@ -61,7 +61,7 @@ test('processes that cannot be found are a note with what helps, not a failure',
   const weak = trackingFinding('environment')
   assert.equal(weak.result, 'note')
   assert.match(weak.found, /cannot be found here/)
-  assert.match(weak.mend!, /prlimit.*Delegate=yes/)
+  assert.match(weak.fix!, /prlimit.*Delegate=yes/)
   assert.match(trackingFinding('group').found, /no \/proc/)
 })
 
@@ -117,7 +117,7 @@ for (const [facts, result, found] of [
   [{ synchronousCommit: 'off', pooled: true }, 'problem', /pooler/],
   [{ fsync: 'off', synchronousCommit: 'off' }, 'problem', /fsync off/],
   [{ fullPageWrites: 'off' }, 'warning', /full_page_writes off/],
-  [{ fsync: null, synchronousCommit: null }, 'note', /does not tell/],
+  [{ fsync: null, synchronousCommit: null }, 'note', /does not report/],
 ] as const) {
   test(`durability of a server with ${JSON.stringify(facts)}: ${result}`, () => {
     const finding = durabilityFinding({ ...SERVER, ...facts }, null)
@@ -160,8 +160,8 @@ test('workers whose connections would not fit beside those of other programs are
   // Ten workers, of which some rest: 60 connections of others, 15 of theirs.
   const short = look(75, 15, 10)
   assert.equal(short.result, 'warning')
-  assert.match(short.found, /10 workers at work may need 40 .* other programs leave 37 of 97/)
-  assert.match(short.mend!, /max_connections/)
+  assert.match(short.found, /10 workers may need 40 .* other programs leave 37 of 97/)
+  assert.match(short.fix!, /max_connections/)
   assert.equal(look(72, 15, 10).result, 'ok')
 })
 
@@ -254,7 +254,7 @@ test('a lost worker counts when it still holds something and had time to be reco
   assert.equal(result(worker({ liveness: 'unknown' })), 'ok')
   assert.equal(result(worker({ liveness: 'gone' })), 'warning')
   assert.equal(result(worker({}), worker({ liveness: 'silent', targets: 9 })), 'warning')
-  assert.match(workersFinding([worker({ liveness: 'gone' })], NOW).mend ?? '', /`unstuck recover`/)
+  assert.match(workersFinding([worker({ liveness: 'gone' })], NOW).fix ?? '', /`unstuck recover`/)
 })
 
 test('owners of rows in tables of one’s own are not called workers', () => {
@@ -262,11 +262,11 @@ test('owners of rows in tables of one’s own are not called workers', () => {
   const lost = workersFinding([worker({ label: 'row 7 of jobs', liveness: 'silent' })], NOW)
   assert.match(
     workersFinding([row], NOW).found,
-    /^No worker is at work, 1 row of your tables with a/,
+    /^No worker is running, 1 row of your tables with a/,
   )
-  assert.match(workersFinding([row, worker({})], NOW).found, /^1 worker at work, 1 row of/)
+  assert.match(workersFinding([row, worker({})], NOW).found, /^1 worker running, 1 row of/)
   assert.equal(lost.found, '1 row of your tables whose owner is lost.')
-  assert.doesNotMatch(`${lost.why} ${lost.mend}`, /worker/)
+  assert.doesNotMatch(`${lost.why} ${lost.fix}`, /worker/)
 })
 
 const HEALTHY: Inspection = {
@@ -291,7 +291,7 @@ test('a long list of faults is cut, with the number of omitted ones', () => {
 test('counters that were not checked are not reported as correct', () => {
   const books = { checked: 3, unchecked: 2, mismatches: [] }
   const [finding] = guaranteeFindings({ ...HEALTHY, counters: books })
-  assert.match(finding!.found, /3 runs agree .* \(2 more were not counted/)
+  assert.match(finding!.found, /3 runs match .* \(2 more were not counted/)
 })
 
 test('a problem is explained below its line, within 80 columns and without colour', () => {
@@ -300,7 +300,7 @@ test('a problem is explained below its line, within 80 columns and without colou
     'The server runs with fsync off and has done so for longer than anybody here remembers.'
   printFindings(writer, [
     ok('runtime', 'Node 24.21.0, SQLite 3.53.4.'),
-    problem('durability', long, { why: 'It matters.', mend: '`ALTER SYSTEM`', details: ['a'] }),
+    problem('durability', long, { why: 'It matters.', fix: '`ALTER SYSTEM`', details: ['a'] }),
   ])
   assert.equal(
     writer.toString(),

@@ -1,7 +1,7 @@
 import type { HostFacts } from '../../../core/host/identity.ts'
 import { note, ok, type Finding } from '../../../presenters/finding.ts'
 
-/** What holds on a system. `docs/reference/platforms.md` has the same sentences. */
+/** What is known about processes on a system. `docs/reference/platforms.md` has the same sentences. */
 export type Platform = {
   readonly name: string
   readonly processes: string
@@ -41,7 +41,7 @@ export const PLATFORMS = {
   },
 } as const satisfies Record<string, Platform>
 
-/** What this machine offers as proof that a worker has ended, and what follows for its database. */
+/** Reports how this system proves that a worker has ended, and how fast its targets are recovered. */
 export function platformFinding(host: HostFacts, address: string | null): Finding {
   const kind = kindOf(host)
   const engine = address && (address.startsWith('sqlite:') ? 'sqlite' : 'postgres')
@@ -55,9 +55,9 @@ export function platformFinding(host: HostFacts, address: string | null): Findin
   return note('platform', found, {
     why:
       kind === 'container'
-        ? 'A worker in another container is known by its connection and its heartbeats alone.'
-        : 'Unstuck is tested on Linux. Without /proc a process that ended is not proven gone by itself.',
-    mend: 'docs/reference/platforms.md shows what holds where.',
+        ? 'Of a worker in another container only the connection and the heartbeats are known.'
+        : 'Unstuck is tested on Linux. Without /proc the end of a process cannot be proven.',
+    fix: 'docs/reference/platforms.md describes each system.',
   })
 }
 

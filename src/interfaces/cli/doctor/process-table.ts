@@ -5,7 +5,7 @@ import type { ProcessFacts, ProcessTable } from './signals.ts'
 
 const DEPTH_MAX = 64
 
-/** Reads /proc. Where there is none, or it may not be read, the table is empty. */
+/** Reads /proc. The table is empty if it cannot be read. */
 export function readProcessTable(): ProcessTable {
   const ancestors: ProcessFacts[] = []
   for (let pid = process.ppid; pid > 0 && ancestors.length < DEPTH_MAX; pid = parentOf(pid)) {
@@ -24,7 +24,7 @@ function argvOf(pid: number): string[] | null {
   }
 }
 
-/** 0 above PID 1, and above a process that was put into a container from outside. */
+/** Returns 0 for PID 1, and for a process that was started from outside its container. */
 function parentOf(pid: number): number {
   return readProcessStat(pid)?.parent ?? 0
 }

@@ -2,6 +2,7 @@ import process from 'node:process'
 import { loadSettings } from '../../../app/config.ts'
 import type { Database } from '../../../contracts/database.ts'
 import type { Settings } from '../../../contracts/settings.ts'
+import type { Feature } from '../../../contracts/feature.ts'
 import { FEATURES } from '../../../features/index.ts'
 import { readHostFacts } from '../../../core/host/identity.ts'
 import { readDatabaseInfo } from '../../../core/store/open.ts'
@@ -24,7 +25,6 @@ import { durabilityFinding } from './durability.ts'
 import { attempt, type Attempt, type Finding } from '../../../presenters/finding.ts'
 import { platformFinding } from './platform.ts'
 import { readProcessTable } from './process-table.ts'
-import { probeProcessTracking, trackingFinding } from './process-tracking.ts'
 import { guaranteeFindings } from '../../../presenters/guarantees.ts'
 import { serverFindings } from './server.ts'
 import { addressFinding, configFinding, runtimeFinding } from './configuration.ts'
@@ -39,7 +39,7 @@ import {
 } from './storage.ts'
 import { isWorking, runsFinding, workersFinding } from './workers.ts'
 
-/** Gathers the facts and has each judged. What fails is a finding too: the other checks go on. */
+/** Runs all checks. A check that fails is a finding, and the others continue. */
 export async function runChecks(database: Database, cwd: string): Promise<Finding[]> {
   const config = await attempt(() => loadSettings(cwd))
   const located = await attempt(() => database.locate())
@@ -49,18 +49,20 @@ export async function runChecks(database: Database, cwd: string): Promise<Findin
     configFinding(config),
     addressFinding(located, config),
     ...(address === null ? [] : await checkDatabase(database, address, config)),
-    ...(address === null || !('value' in config) ? [] : await checkFeatures(config.value, address)),
+    ...(await checkFeatures((one) =>
+      one.checks?.({ settings: 'value' in config ? config.value : null, address }),
+    )),
     ...(await checkDisks(address, cwd)),
     platformFinding(readHostFacts(), address),
     signalsFinding(readProcessTable()),
-    trackingFinding(probeProcessTracking()),
   ]
 }
 
-async function checkFeatures(settings: Settings, address: string): Promise<Finding[]> {
-  return (
-    await Promise.all(FEATURES.map(async (one) => one.checks?.(settings, address) ?? []))
-  ).flat()
+/** Collects the findings of all features. */
+export async function checkFeatures(
+  check: (feature: Feature) => Promise<readonly Finding[]> | undefined,
+): Promise<Finding[]> {
+  return (await Promise.all(FEATURES.map(async (one) => (await check(one)) ?? []))).flat()
 }
 
 async function checkDisks(address: string | null, cwd: string): Promise<Finding[]> {
@@ -80,7 +82,7 @@ async function checkDatabase(
   const look = probed.value
   const { where, engine } = look
   if (!engine) return [missingFinding(where, obstacleTo(where))]
-  // Opening would migrate an older schema and refuse a newer one: both are told without it.
+  // Opening would migrate an older schema and reject a newer one; both are reported without opening.
   const isCurrent = look.version === look.known
   const storeChecks = isCurrent ? await attempt(() => checkStore(database, config)) : null
   const seen = storeChecks && 'value' in storeChecks ? storeChecks.value : null
@@ -105,7 +107,7 @@ type StoreChecks = {
   readonly workingCount: number
 }
 
-/** Without a usable config the adopted tables are unknown, and the stored policies apply. */
+/** Without a valid config the runs of features are unknown, and the stored policies apply. */
 async function checkStore(database: Database, config: Attempt<Settings>): Promise<StoreChecks> {
   const settings = 'value' in config ? config.value : null
   const store = settings ? await database.openAll() : await database.open()

@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs'
 import process from 'node:process'
 import { messageOf } from '../../../core/model/errors.ts'
 import { dataFolderPath } from '../../../lib/files/data-folder.ts'
-import { isInherited } from '../../../features/commands/environment.ts'
 import { nearestConfig } from '../../../lib/files/config-file.ts'
 import { TRUSTED_FOLDERS, untrustedReason } from '../../../core/host/trusted-path.ts'
 import type { Secret, Settings } from '../../../contracts/settings.ts'
@@ -15,9 +14,9 @@ import { plural } from '../../../presenters/format.ts'
 import { exposedFiles, filesFinding, listOwnFiles, ownersFinding } from './exposure.ts'
 import { attempt, note, ok, problem, warning, type Finding } from '../../../presenters/finding.ts'
 import { addressFinding, configFinding } from './configuration.ts'
-import { FEATURES } from '../../../features/index.ts'
+import { checkFeatures } from './run-checks.ts'
 
-/** What of docs/reference/security.md can be seen on this machine. Nothing is opened, sent or changed. */
+/** Checks what docs/reference/security.md recommends, on this machine. Nothing is opened, sent or changed. */
 export async function checkSecurity(database: Database, cwd: string): Promise<Finding[]> {
   const config = await attempt(() => loadSettings(cwd))
   const located = await attempt(() => database.locate())
@@ -32,7 +31,7 @@ export async function checkSecurity(database: Database, cwd: string): Promise<Fi
     located.value.from !== 'default' &&
     located.value.address.startsWith('sqlite:')
   return [
-    // Without them the rest is only half of it.
+    // Without them some checks are missing.
     ...('error' in config ? [configFinding(config)] : []),
     ...('error' in located ? [addressFinding(located, config)] : []),
     filesFinding(exposedFiles(own)),
@@ -43,12 +42,7 @@ export async function checkSecurity(database: Database, cwd: string): Promise<Fi
     adminTokenFinding(admin),
     writtenSecretsFinding(nearestConfig(cwd), secrets),
     ...('value' in located ? databaseFindings(located.value, process.env) : []),
-    inheritedSecretsFinding(secrets, process.env),
-    ...(settings
-      ? (
-          await Promise.all(FEATURES.map(async (one) => one.securityChecks?.(settings) ?? []))
-        ).flat()
-      : []),
+    ...(settings ? await checkFeatures((one) => one.securityChecks?.(settings, secrets)) : []),
     userFinding(process.getuid?.() ?? null),
   ]
 }
@@ -59,7 +53,7 @@ function secretsOf({ db, secrets }: Pick<Settings, 'db' | 'secrets'>): Secret[] 
   return [...own, ...secrets.filter(({ mayBeWritten }) => mayBeWritten !== true)]
 }
 
-/** Also of addresses whose password is not escaped as it should be. */
+/** Returns the password of an address, also if it is not escaped. */
 function passwordIn(address: string): string | null {
   const written = /^[a-z][a-z0-9+.-]*:\/\/[^:@/]*:(.+)@/i.exec(address)?.[1]
   return written ?? URL.parse(address)?.searchParams.get('password') ?? null
@@ -68,20 +62,19 @@ function passwordIn(address: string): string | null {
 /** A config is code: a user who can write it acts as this one. */
 function configFileFinding(path: string | null): Finding {
   const why = path === null ? null : untrustedReason(path)
-  if (why === null) return ok('config-file', 'Nobody but its owner can change the config.')
+  if (why === null) return ok('config-file', 'Only its owner can change the config.')
   return problem('config-file', `${why}.`, {
-    why: `${path} is code, and would run with the rights of whoever calls unstuck. It is not used.`,
-    mend: `\`chmod go-w\` or \`chown\` for it and its folders, or ${TRUSTED_FOLDERS} if you trust them.`,
+    why: `${path} is code, and would run with your rights. It is not used.`,
+    fix: `\`chmod go-w\` or \`chown\` for it and its folders, or ${TRUSTED_FOLDERS} if you trust them.`,
   })
 }
 
-/** Set by the user, it counts for unstuck as for every Node program. */
 function compileCacheFinding(folder: string | undefined): Finding {
   const why = folder ? untrustedReason(folder) : null
-  if (why === null) return ok('compile-cache', 'No compile cache that others can write to.')
+  if (why === null) return ok('compile-cache', 'No compile cache that other users can write to.')
   return problem('compile-cache', `NODE_COMPILE_CACHE: ${why}.`, {
-    why: 'Node runs what it finds there: another user can put code in.',
-    mend: 'Unset it, or name a folder that only you can write to.',
+    why: 'Node runs the code in it, and another user can change that.',
+    fix: 'Unset it, or name a folder that only you can write to.',
   })
 }
 
@@ -89,56 +82,55 @@ async function tokensFinding(path: string, admin: string | undefined): Promise<F
   const tokens = await attempt(async () => readTokens(path))
   if ('error' in tokens) {
     return problem('tokens', messageOf(tokens.error), {
-      why: 'As long as it is so, no token of the file lets anybody in, and `unstuck serve` does not start.',
-      mend: 'Close or mend the file, and make new tokens if others could have changed it.',
+      why: 'Until then no token of the file is valid, and `unstuck serve` does not start.',
+      fix: 'Correct the file or its mode, and create new tokens if other users could have changed it.',
     })
   }
   const { length } = tokens.value
-  if (length > 0) return ok('tokens', `${plural(length, 'token')}: who has none is not let in.`)
-  if (admin) return ok('tokens', 'The token of UNSTUCK_ADMIN_TOKEN: who has none is not let in.')
+  if (length > 0) return ok('tokens', `${plural(length, 'token')}: calls need one.`)
+  if (admin) return ok('tokens', 'Calls need the token in UNSTUCK_ADMIN_TOKEN.')
   return note('tokens', 'There is no token.', {
-    why: 'While `unstuck serve` runs, everybody who is logged in to this machine may do everything with it. Others cannot reach it.',
-    mend: '`unstuck tokens add NAME --role operator` if others work on this machine.',
+    why: 'While `unstuck serve` runs, every user of this machine can use it with all rights. It is not reachable from other machines.',
+    fix: '`unstuck tokens add NAME --role operator` if this machine has other users.',
   })
 }
 
 function adminTokenFinding(secret: string | undefined): Finding {
   if (!secret) return ok('admin-token', 'UNSTUCK_ADMIN_TOKEN is not set.')
   const advice = {
-    why: 'Whoever guesses it may do everything, from wherever the server can be reached.',
-    mend: 'Make one by chance: `openssl rand -base64 32`.',
+    why: 'A caller that guesses it has all rights, from wherever the server can be reached.',
+    fix: 'Create a random one: `openssl rand -base64 32`.',
   }
   if (!isLongEnough(secret))
     return problem('admin-token', 'UNSTUCK_ADMIN_TOKEN is too short.', advice)
   const isVaried = new Set(secret).size >= 10
-  if (!isVaried) return warning('admin-token', 'UNSTUCK_ADMIN_TOKEN repeats itself.', advice)
-  return ok('admin-token', 'UNSTUCK_ADMIN_TOKEN is long.')
+  if (!isVaried) return warning('admin-token', 'UNSTUCK_ADMIN_TOKEN is not random.', advice)
+  return ok('admin-token', 'UNSTUCK_ADMIN_TOKEN is long enough.')
 }
 
-/** Shorter ones stand in any text. */
+/** Shorter ones occur in any text. */
 const SECRET_MIN = 4
 
-/** A secret that stands in the file itself goes where the file goes: into the repository, to its readers. */
+/** Checks that the config file contains no secret: it is committed with the code. */
 function writtenSecretsFinding(path: string | null, secrets: readonly Secret[]): Finding {
   const text = path === null ? '' : readFileSync(path, 'utf8')
   const isWritten = (secret: string): boolean =>
     secret.length >= SECRET_MIN && text.includes(secret)
   const written = secrets.filter(({ value }) => isWritten(passwordIn(value) ?? value))
-  if (written.length === 0) return ok('written-secrets', 'No secret stands in the config itself.')
-  return warning('written-secrets', `${plural(written.length, 'secret')} in the config itself.`, {
+  if (written.length === 0) return ok('written-secrets', 'The config file contains no secret.')
+  return warning('written-secrets', `${plural(written.length, 'secret')} in the config file.`, {
     details: written.map(({ setting }) => `${setting} of ${path}`),
-    why: 'The file is kept with the code, and whoever can read that has them.',
-    mend: 'Write `process.env.UNSTUCK_…` there and set the variable; then change the secrets that were in the file.',
+    why: 'The file is committed with the code, and every reader of the code gets them.',
+    fix: 'Use `process.env.UNSTUCK_…` and set the variable; then replace the secrets that were in the file.',
   })
 }
 
-/** The way to the database. */
 function databaseFindings({ address, from }: ResolvedAddress, env: NodeJS.ProcessEnv): Finding[] {
   if (!/^postgres(ql)?:/.test(address)) return []
   return [tlsFinding(address, env), flagFinding(from === '--db' && passwordIn(address) !== null)]
 }
 
-/** An address may name several. */
+/** Returns the hosts in an address, which may name several. */
 function hostsOf(address: string, env: NodeJS.ProcessEnv): string[] {
   const names = /^[a-z]+:\/\/(?:[^/?#]*@)?([^/?#@]*)/.exec(address)?.[1] ?? ''
   return names.split(',').map((name) => {
@@ -155,39 +147,30 @@ function tlsFinding(address: string, env: NodeJS.ProcessEnv): Finding {
   const parameters = new URLSearchParams(address.slice(address.indexOf('?') + 1))
   const mode = parameters.get('sslmode') ?? env['PGSSLMODE'] ?? null
   if (mode === 'verify-full')
-    return ok('database-tls', 'The way to the database is TLS, with a certificate that is checked.')
+    return ok(
+      'database-tls',
+      'The connection to the database uses TLS with a verified certificate.',
+    )
   const found =
-    mode === null ? 'names no sslmode' : `says sslmode=${mode.slice(0, 20)}, not verify-full`
+    mode === null ? 'has no sslmode' : `has sslmode=${mode.slice(0, 20)}, not verify-full`
   return warning('database-tls', `The address of a database on another machine ${found}.`, {
-    why: 'What is sent may go in plain, or to whoever answers in its place: the password too.',
-    mend: 'Add `?sslmode=verify-full` to the address, and `&sslrootcert=PATH` for an authority of your own.',
+    why: 'Data and password may be sent unencrypted, or to another server.',
+    fix: 'Add `?sslmode=verify-full` to the address, and `&sslrootcert=PATH` for your own certificate authority.',
   })
 }
 
 function flagFinding(isGivenByFlag: boolean): Finding {
-  if (!isGivenByFlag) return ok('flags', 'No password was given by a flag.')
-  return warning('flags', 'The password of the database was given with --db.', {
-    why: 'Everybody on this machine can see the words of a command while it runs, and a shell keeps them.',
-    mend: 'Set UNSTUCK_DB instead.',
-  })
-}
-
-/** Variables under names of the user's own reach wrapped commands, as they should: but not with our secrets in them. */
-function inheritedSecretsFinding(secrets: readonly Secret[], env: NodeJS.ProcessEnv): Finding {
-  const values = new Set(secrets.map(({ value }) => value))
-  const names = Object.keys(env).filter((name) => values.has(env[name] ?? '') && isInherited(name))
-  if (names.length === 0) return ok('handed-on', 'No secret of the config reaches commands.')
-  return warning('handed-on', `${plural(names.length, 'variable')} with secrets reach commands.`, {
-    details: names,
-    why: 'What `unstuck run` and `work --exec` start gets the environment, less what is unstuck’s own by its name.',
-    mend: 'Name them UNSTUCK_…_WEBHOOK, …_SECRET, …_SMTP, …_PASSWORD or …_TOKEN; UNSTUCK_DB for the database.',
+  if (!isGivenByFlag) return ok('flags', 'No password was passed as a flag.')
+  return warning('flags', 'The password of the database was passed with --db.', {
+    why: 'Every user of this machine can read the arguments of a running command, and shells store them.',
+    fix: 'Set UNSTUCK_DB instead.',
   })
 }
 
 function userFinding(uid: number | null): Finding {
-  if (uid !== 0) return ok('user', 'It does not run as root.')
-  return note('user', 'It runs as root.', {
+  if (uid !== 0) return ok('user', 'The process does not run as root.')
+  return note('user', 'The process runs as root.', {
     why: 'Crawl modules, the config and wrapped commands run with the same rights.',
-    mend: 'Run it as a user of its own; `USER node` in a container.',
+    fix: 'Run it as its own user; `USER node` in a container.',
   })
 }

@@ -41,12 +41,12 @@ const SWALLOWED: [string, RegExp, ProcessTable][] = [
   ],
   [
     'npm below an init that passes signals to its child alone',
-    /^npm stands between tini, PID 1, and unstuck: /,
+    /^npm is between tini, PID 1, and unstuck: /,
     table(['/sbin/tini', '--', 'npm', 'start'], ['npm start'], ['sh', '-c', 'unstuck work c.ts']),
   ],
   [
     "a shell below docker's own init",
-    /^sh -c stands between docker-init/,
+    /^sh -c is between docker-init/,
     table(['/sbin/docker-init', '--', 'sh', '-c', 'a; b'], ['sh', '-c', 'a; b']),
   ],
 ]
@@ -56,7 +56,7 @@ for (const [what, found, processes] of SWALLOWED) {
     const finding = signalsFinding(processes)
     assert.equal(finding.result, 'warning')
     assert.match(finding.found, found)
-    assert.match(finding.mend ?? '', /exec form/)
+    assert.match(finding.fix ?? '', /exec form/)
   })
 }
 

@@ -3,27 +3,27 @@ import { note, ok, warning, type Finding } from '../../../presenters/finding.ts'
 
 export type ProcessFacts = { readonly pid: number; readonly argv: readonly string[] }
 
-/** What the kernel tells of the processes above this one. */
+/** The processes above this one. */
 export type ProcessTable = {
   /** PID 1; null where there is no /proc. */
   readonly first: ProcessFacts | null
-  /** This process's parent, its parent, and so on. The last is PID 1, unless the process was put in from outside. */
+  /** The parent of this process, its parent, and so on. The last is PID 1, unless the process was started from outside the container. */
   readonly ancestors: readonly ProcessFacts[]
 }
 
-/** They signal a whole service or session, so it does not matter who stands in between. */
+/** They signal every process of a service or session. */
 const SYSTEM_INIT = /^(systemd|init|launchd|openrc-init|runit|upstart)$/
-/** They pass a signal on to their one child and to nobody else. */
+/** They forward a signal to their child only. */
 const CONTAINER_INIT =
   /^(tini(-static)?|dumb-init|docker-init|catatonit|s6-svscan|s6-supervise|runsv|supervisord)$/
 const SHELL = /^-?(sh|bash|dash|ash|zsh|ksh)$/
 const PACKAGE_MANAGER = /^(npm|npx|yarn|pnpm|pnpx)\b/
 
-/** Whether a SIGTERM from whoever supervises this container reaches the worker, or ends in a wrapper. */
+/** Checks that a SIGTERM sent to this container reaches the worker, and that no wrapper swallows it. */
 export function signalsFinding({ first, ancestors }: ProcessTable): Finding {
   if (!first) {
-    return note('signals', 'Not looked at: this system has no /proc.', {
-      why: 'It matters in containers, where one process gets the signal to stop.',
+    return note('signals', 'Not checked: this system has no /proc.', {
+      why: 'In a container, only one process gets the signal to stop.',
     })
   }
   const name = nameOf(first.argv)
@@ -32,18 +32,18 @@ export function signalsFinding({ first, ancestors }: ProcessTable): Finding {
   if (wrapper !== null) return swallowedSignalFinding(`PID 1 of this container is ${wrapper}`)
   const below = CONTAINER_INIT.test(name) ? wrapperOf(ancestors.at(-2)?.argv ?? []) : null
   if (below !== null)
-    return swallowedSignalFinding(`${below} stands between ${name}, PID 1, and unstuck`)
-  return ok('signals', `PID 1 is ${name || 'not to be seen'}: no wrapper swallows signals.`)
+    return swallowedSignalFinding(`${below} is between ${name}, PID 1, and unstuck`)
+  return ok('signals', `PID 1 is ${name || 'unknown'}: no wrapper swallows signals.`)
 }
 
 function swallowedSignalFinding(what: string): Finding {
-  return warning('signals', `${what}: a signal to stop ends there.`, {
-    why: 'docker stop, Kubernetes and others send SIGTERM to one process. If that does not pass it on, workers save nothing more and are killed when the grace is over. No saved page is lost, but each deploy costs a recovery.',
-    mend: 'Start unstuck itself, in exec form: `CMD ["node_modules/.bin/unstuck", "work", "crawl.ts"]`. End an entrypoint script with `exec "$@"`. `docker run --init` adds a PID 1 that also reaps orphans.',
+  return warning('signals', `${what}: it does not forward signals.`, {
+    why: 'docker stop, Kubernetes and others send SIGTERM to one process. If it does not forward the signal, workers are killed after the grace period. No saved page is lost, but each deploy needs a recovery.',
+    fix: 'Start unstuck itself, in exec form: `CMD ["node_modules/.bin/unstuck", "work", "crawl.ts"]`. End an entrypoint script with `exec "$@"`. `docker run --init` adds a PID 1 that also reaps orphans.',
   })
 }
 
-/** A package manager, or a shell that runs a command or a script; null for anything else, a shell at a terminal too. */
+/** Returns a package manager, or a shell that runs a command or a script; null for anything else, such as an interactive shell. */
 function wrapperOf(argv: readonly string[]): string | null {
   const name = nameOf(argv)
   const manager = PACKAGE_MANAGER.exec(name)?.[1]
@@ -59,7 +59,7 @@ function isCommandFlag(word: string): boolean {
   return /^-[a-z]*c$/.test(word)
 }
 
-/** What runs: a script for Node by its own name, and npm by the title that it gives itself. */
+/** Returns the name of a program: for Node that of its script, for npm that of its process title. */
 function nameOf(argv: readonly string[]): string {
   const [program = '', script] = argv
   const name = basename(program.split(' ')[0]!)

@@ -24,14 +24,15 @@ export function formatBytes(bytes: number): string {
 export function fileSystemFinding({ network }: SqliteFacts): Finding {
   if (network === null) return ok('file-system', 'The database is on a local disk.')
   return problem('file-system', `The database is on a network file system (${network}).`, {
-    why: 'Its locks do not reliably end with the process that held them, so nobody could be proven dead.',
-    mend: 'Put the file on a local disk, or use PostgreSQL for workers on many machines.',
+    why: 'Its locks do not reliably end with their process, so the death of a worker cannot be proven.',
+    fix: 'Put the file on a local disk, or use PostgreSQL for workers on many machines.',
     exitCode: EXIT.unreachable,
   })
 }
 
 export function sizeFinding(engine: EngineFacts): Finding {
-  if (engine.bytes === null) return ok('size', 'The server does not tell how big the database is.')
+  if (engine.bytes === null)
+    return ok('size', 'The server does not report the size of the database.')
   if (engine.name === 'postgres')
     return ok('size', `The database has ${formatBytes(engine.bytes)}.`)
   return ok(
@@ -47,15 +48,15 @@ export function walFinding({ path }: SqliteFacts, blocked: BlockedWal | null): F
     'wal',
     `The -wal file has ${formatBytes(bytes)}: ${left} of its ${pages} pages cannot be copied back.`,
     {
-      why: 'Another program keeps a read transaction open. Until it ends the file only grows, and every read gets slower.',
-      mend: `Close database browsers, scripts and backups that are still open: \`fuser -v ${path}\` names them.`,
+      why: 'Another program keeps a read transaction open. Until it ends, the file grows and reads get slower.',
+      fix: `Close database browsers, scripts and backups: \`fuser -v ${path}\` names them.`,
     },
   )
 }
 
-/** A disk that the database or the journals are on. */
+/** A disk with the database or the journals. */
 export type Volume = {
-  /** What is there: `the database`, `the journals`, or both. */
+  /** `the database`, `the journals`, or both. */
   readonly holds: string
   readonly folder: string
   readonly free: number
@@ -71,8 +72,8 @@ export function diskFinding({ holds, folder, free, total }: Volume): Finding {
   const percent = share < 0.01 ? 'less than 1 %' : `${Math.floor(share * 100)} %`
   const found = `${formatBytes(free)} free (${percent}) where ${holds} are: ${folder}`
   const advice = {
-    why: 'On a full disk work waits until there is room; nothing saved is lost, and nothing new is saved.',
-    mend: 'Free some space, or move them to a larger disk.',
+    why: 'On a full disk work waits until there is space; saved pages are not lost.',
+    fix: 'Free space, or move them to a larger disk.',
   }
   if (free < FREE_MIN) return problem('disk', found, advice)
   if (free < FREE_LOW || share < FREE_LOW_SHARE) return warning('disk', found, advice)
@@ -80,8 +81,8 @@ export function diskFinding({ holds, folder, free, total }: Volume): Finding {
 }
 
 export function unreadableDiskFinding(error: unknown): Finding {
-  return note('disk', `The free space is not to be seen: ${messageOf(error)}`, {
-    why: 'On a full disk work waits until there is room.',
+  return note('disk', `The free space is unknown: ${messageOf(error)}`, {
+    why: 'On a full disk work waits until there is space.',
   })
 }
 
@@ -89,11 +90,11 @@ export function lockFilesFinding(leftover: readonly LeftoverLock[]): Finding {
   if (leftover.length === 0) return ok('lock-files', 'No lock file is left behind.')
   const details = leftover.map(
     ({ path, fault }) =>
-      `${path}: ${fault === 'worker-ended' ? 'its worker has ended' : 'no such worker is known'}`,
+      `${path}: ${fault === 'worker-ended' ? 'its worker has ended' : 'its worker is unknown'}`,
   )
   return note('lock-files', `${plural(leftover.length, 'lock file')} left behind.`, {
     details: firstOf(details),
     why: 'They are harmless: a lock counts only while its process holds it. doctor deletes nothing.',
-    mend: 'Delete them when no worker runs, if they disturb you.',
+    fix: 'Delete them while no worker runs, if you like.',
   })
 }

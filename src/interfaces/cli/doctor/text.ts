@@ -10,7 +10,7 @@ const RESULT_STYLE: Record<Result, Style> = {
   problem: 'bad',
 }
 
-/** One line for each check; what is not well is explained below. */
+/** Prints one line per check, then an explanation of each that is not `ok`. */
 export function printFindings(writer: TextWriter, findings: readonly Finding[]): void {
   writer.paragraph({ text: summarize(findings), style: RESULT_STYLE[worst(findings)] })
   writer.blank()
@@ -25,15 +25,14 @@ export function printFindings(writer: TextWriter, findings: readonly Finding[]):
   for (const finding of findings) if (finding.result !== 'ok') explain(writer, finding)
 }
 
-function explain(writer: TextWriter, { result, check, found, details, why, mend }: Finding): void {
+function explain(writer: TextWriter, { result, check, found, details, why, fix }: Finding): void {
   writer.heading(`${check} (${result})`)
   writer.paragraph(found)
   for (const detail of details) writer.paragraph(`- ${detail}`)
   if (why !== null) writer.paragraph(`Why it matters: ${why}`)
-  if (mend !== null) writer.paragraph(`What to do: ${mend}`)
+  if (fix !== null) writer.paragraph(`What to do: ${fix}`)
 }
 
-/** In one line, as `status` does. */
 export function summarize(findings: readonly Finding[]): string {
   const count = (result: Result): number => findings.filter((one) => one.result === result).length
   const parts = [

@@ -5,7 +5,7 @@ import type { WorkerView } from '../../../presenters/view.ts'
 import { plural } from '../../../presenters/format.ts'
 import { firstOf, ok, warning, type Finding } from '../../../presenters/finding.ts'
 
-/** Recovery takes about a second: who died just now is not left behind. */
+/** Recovery takes about a second: a worker that has just died is not reported. */
 const RECOVERY_MS = 5_000
 
 /** What `unstuck status` reports, as a finding. */
@@ -19,12 +19,12 @@ export function runsFinding(overview: ReturnType<typeof presentOverview>): Findi
           `${source}: ${what}${because === null ? '' : `; ${because}`}`,
       ),
     ),
-    why: 'This is work that does not continue without you.',
-    mend: '`unstuck status` names the command for each.',
+    why: 'This work does not continue by itself.',
+    fix: '`unstuck status` names the command for each.',
   })
 }
 
-/** Whether somebody lost still holds something. */
+/** Checks that no lost worker still owns targets. */
 export function workersFinding(workers: readonly WorkerView[], now: Millis): Finding {
   const present = workers.filter(isPresent)
   const lost = workers.filter(
@@ -36,15 +36,15 @@ export function workersFinding(workers: readonly WorkerView[], now: Millis): Fin
   const atWork = present.filter(isOwn).length
   const rows = present.length - atWork
   if (lost.length === 0) {
-    const who = atWork === 0 ? 'No worker is at work' : `${plural(atWork, 'worker')} at work`
-    const also = rows === 0 ? '' : `, ${plural(rows, 'row')} of your tables with a living owner`
-    return ok('workers', `${who}${also}, and no lost one holds anything.`)
+    const working = atWork === 0 ? 'No worker is running' : `${plural(atWork, 'worker')} running`
+    const also = rows === 0 ? '' : `, ${plural(rows, 'row')} of your tables with a live owner`
+    return ok('workers', `${working}${also}, and no lost worker owns targets.`)
   }
   const targets = lost.reduce((sum, worker) => sum + worker.targets, 0)
   const areTheirs = !lost.some(isOwn)
   const found = areTheirs
     ? `${plural(lost.length, 'row')} of your tables whose owner is lost.`
-    : `${plural(lost.length, 'lost worker')} still with ${plural(targets, 'target')} in hand.`
+    : `${plural(lost.length, 'lost worker')} still owning ${plural(targets, 'target')}.`
   return warning('workers', found, {
     details: firstOf(
       lost.map(
@@ -70,16 +70,16 @@ function isOwn({ label }: WorkerView): boolean {
 }
 
 const ROWS_ADVICE = {
-  why: '`unstuck serve` sees to such rows within a minute or so: it does not seem to run.',
-  mend: '`unstuck recover` sees to them now.',
+  why: '`unstuck serve` recovers such rows within about a minute: it does not seem to run.',
+  fix: '`unstuck recover` recovers them now.',
 }
 
 function workersAdvice(atWork: number) {
   return {
     why:
       atWork === 0
-        ? 'Living workers take such targets back within a second or after the lease; there is none.'
-        : 'Living workers should have taken these targets back: recovery does not seem to run.',
-    mend: '`unstuck recover` takes them back now, and so does the next worker that starts.',
+        ? 'Running workers recover such targets within a second or after the lease; there is none.'
+        : 'Running workers should have recovered these targets: recovery does not seem to run.',
+    fix: '`unstuck recover` recovers them now, and so does the next worker that starts.',
   }
 }
