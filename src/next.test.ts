@@ -11,6 +11,7 @@ import type { Access } from './http.ts'
 import type * as Next from './next.ts'
 import { recoveryRoutes, unstuckRoutes } from './next.ts'
 import { sqliteEngine, temporaryFolder } from './testing/sqlite-engine.ts'
+import { ALERT_STORE } from './features/alerts/store/store.ts'
 
 const NEXT = new URL('./next.ts', import.meta.url).href
 
@@ -78,7 +79,10 @@ test(
         const [row] = await database.raw('SELECT status FROM hasty')
         return row!['status'] === 'failed'
       })
-      await waitUntil('an alert', async () => (await store.openAlerts()).length > 0)
+      await waitUntil(
+        'an alert',
+        async () => (await (await store.extend(ALERT_STORE)).openAlerts()).length > 0,
+      )
       assert.equal((await store.observations()).length, 1)
       server.stdin.end()
       assert.deepEqual(await ended, [0, null])

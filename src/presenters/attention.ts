@@ -1,4 +1,4 @@
-import type { Alert } from '../core/model/alert.ts'
+import type { Alert } from '../features/alerts/store/store.ts'
 import type { SourceLock } from '../core/model/source-lock.ts'
 import { shortId } from '../core/model/id.ts'
 import { isAdoptedRow, type Run } from '../core/model/run.ts'

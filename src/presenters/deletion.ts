@@ -14,6 +14,7 @@ import type { AssessedRun } from '../core/recovery/assess.ts'
 import type { OperatorContext } from '../core/recovery/context.ts'
 import { deleteRun, assertNotAdopted } from '../core/recovery/operator-actions.ts'
 import type { Store } from '../core/store/store.ts'
+import { COMMAND_STORE } from '../features/commands/store/store.ts'
 
 /** A run that is to be deleted, and what goes with it. */
 export type PlannedDeletion = {
@@ -100,7 +101,7 @@ const EXECUTIONS_MAX = 20
 
 /** Where on this machine a run has files: here, or wherever its command was started from. */
 async function listFolders(store: Store, base: string, run: RunId): Promise<string[]> {
-  const executions = await store.executions(run, EXECUTIONS_MAX)
+  const executions = await (await store.extend(COMMAND_STORE)).executions(run, EXECUTIONS_MAX)
   const recorded = executions
     .filter(({ host, log }) => host === hostname() && isLogPathOf(log, run))
     .map(({ log }) => dataFolderOf(dirname(log)))

@@ -1,6 +1,6 @@
 import { byHealth, worstSeverity, type Severity } from '../core/decide/health.ts'
 import { shortId } from '../core/model/id.ts'
-import type { Alert } from '../core/model/alert.ts'
+import { ALERT_STORE, type Alert } from '../features/alerts/store/store.ts'
 import type { Run } from '../core/model/run.ts'
 import type { SourceLock } from '../core/model/source-lock.ts'
 import { iso, type Millis } from '../core/model/time.ts'
@@ -62,7 +62,7 @@ export async function loadOverview(context: AssessContext): Promise<Overview> {
   const assessment = await assess(context)
   const [failed, alerts, newest, sourceLocks, samples, totals] = await Promise.all([
     store.runs({ latestFailed: true, limit: LATEST_FAILED_MAX }),
-    store.openAlerts(),
+    (await store.extend(ALERT_STORE)).openAlerts(),
     store.runs({ limit: 1 }),
     store.sourceLocks(),
     recentSamples(store, assessment.now),

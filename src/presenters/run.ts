@@ -1,6 +1,6 @@
 import { canCancel } from '../core/decide/cancel.ts'
 import { worstSeverity } from '../core/decide/health.ts'
-import type { Execution } from '../core/model/execution.ts'
+import { COMMAND_STORE, type Execution } from '../features/commands/store/store.ts'
 import { shortId } from '../core/model/id.ts'
 import { isLive, type Counts, type Run } from '../core/model/run.ts'
 import type { Target } from '../core/model/target.ts'
@@ -46,7 +46,7 @@ export async function loadRunReport(context: AssessContext, run: Run): Promise<R
     groups: await store.countsByGroup(run.id),
     needsAttention: await targetsNeedingAttention(store, run),
     audit: await recentAudit(store, run),
-    executions: await store.executions(run.id, EXECUTIONS_MAX),
+    executions: await (await store.extend(COMMAND_STORE)).executions(run.id, EXECUTIONS_MAX),
     samples: isLive(run.status) ? await recentSamples(store, now) : new Map(),
     now,
   }

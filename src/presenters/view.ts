@@ -1,4 +1,4 @@
-import type { Execution } from '../core/model/execution.ts'
+import type { Execution } from '../features/commands/store/store.ts'
 import type { SourceLock } from '../core/model/source-lock.ts'
 import type { SavedItem } from '../core/model/item.ts'
 import {

@@ -1,5 +1,5 @@
-import type { Alert } from '../core/model/alert.ts'
-import type { AlertRule, ChannelName } from '../core/model/alert-rule.ts'
+import type { Alert } from '../features/alerts/store/store.ts'
+import type { AlertRule, ChannelName } from '../features/alerts/rule.ts'
 import { decideAlerts, matchAlerts, type AlertFacts } from '../features/alerts/decide.ts'
 import { decideNotifications, type NotifierContext } from '../features/alerts/notify.ts'
 

@@ -1,4 +1,4 @@
-import { DEFAULT_RULES, type AlertRule, type ChannelName } from '../core/model/alert-rule.ts'
+import { DEFAULT_RULES, type AlertRule, type ChannelName } from '../features/alerts/rule.ts'
 import type { Channel } from '../features/alerts/channel.ts'
 import { webhookChannel } from '../features/alerts/webhook.ts'
 import { AlertService, type AlertServiceOptions } from '../features/alerts/service.ts'

@@ -3,7 +3,7 @@ import { newId } from '../core/model/id.ts'
 import { DEFAULT_POLICY } from '../core/model/policy.ts'
 import type { Store } from '../core/store/store.ts'
 import { ADOPTED_STORE } from '../features/adopted/store/store.ts'
-import { withStorages } from '../features/crawlee/store/store.ts'
+import { CRAWLEE_STORE } from '../features/crawlee/store/store.ts'
 import {
   assertAllOk,
   begin,
@@ -17,6 +17,9 @@ import {
   SOURCE,
   enqueueCrawl,
 } from './fixtures.ts'
+import { ALERT_STORE } from '../features/alerts/store/store.ts'
+import { COMMAND_STORE } from '../features/commands/store/store.ts'
+import { SESSION_STORE } from '../features/sessions/store/store.ts'
 
 /** Every verb of the store that is part of a run or asks for a part of what there is, at least once. */
 export async function callEveryStoreMethod(store: Store): Promise<void> {
@@ -83,20 +86,22 @@ async function callReadMethods(store: Store, run: string): Promise<void> {
   }
   await store.recoveriesPerStep({ since: 1, stepMs: 1 })
   const alert = { cause: 'c', owner: 'o', rule: 'r', source: null, run: null, because: 'b' }
-  await store.raiseAlert({ ...alert, command: 'c' })
-  await store.openAlerts()
+  const alerts = await store.extend(ALERT_STORE)
+  await alerts.raiseAlert({ ...alert, command: 'c' })
+  await alerts.openAlerts()
   for (const event of ['sent', 'ended'] as const) {
-    await store.markDelivered({ causes: ['c'], destination: 'd', event })
+    await alerts.markDelivered({ causes: ['c'], destination: 'd', event })
   }
-  await store.resolveAlert({ ...alert, lastSeenAt: 1 })
-  await store.recentAlerts(5)
+  await alerts.resolveAlert({ ...alert, lastSeenAt: 1 })
+  await alerts.recentAlerts(5)
+  await alerts.pruneAlerts(1)
   const asked = { actor: 'a', address: null, call: 'POST /', selection: {}, plan: null }
   await store.recordOperation({ ...asked, status: 200, result: 'r' })
   await store.operations({ limit: 5 })
-  await store.createSession({ id: 'i', token: 't', tokenMark: 'm', lastsMs: 1_000 })
-  await store.session('i')
-  await store.deleteSession('i')
-  await store.pruneSessions()
+  const sessions = await store.extend(SESSION_STORE)
+  await sessions.createSession({ id: 'i', token: 't', tokenMark: 'm', lastsMs: 1_000 })
+  await sessions.session('i')
+  await sessions.deleteSession('i')
 }
 
 async function callAdoptedMethods(own: Store): Promise<void> {
@@ -111,32 +116,32 @@ async function callAdoptedMethods(own: Store): Promise<void> {
   await store.forgetReopening([row])
 }
 
-async function callStorageMethods(own: Store, run: string, worker: string): Promise<void> {
-  const store = await withStorages(own)
-  const { id } = await store.makeStorage('dataset', 'first')
-  const { id: records } = await store.makeStorage('records', 'first')
-  await store.storage('dataset', id)
-  await store.renameStorage(id, 'second')
+async function callStorageMethods(store: Store, run: string, worker: string): Promise<void> {
+  const storages = await store.extend(CRAWLEE_STORE)
+  const { id } = await storages.makeStorage('dataset', 'first')
+  const { id: records } = await storages.makeStorage('records', 'first')
+  await storages.storage('dataset', id)
+  await storages.renameStorage(id, 'second')
   for (const desc of [true, false]) {
-    await store.storages('dataset', { offset: 1, limit: 5, desc })
-    await store.entries(id, { offset: 1, limit: 5, desc })
+    await storages.storages('dataset', { offset: 1, limit: 5, desc })
+    await storages.entries(id, { offset: 1, limit: 5, desc })
   }
   const entries = [null, 'k', 'k'].map((key) => ({ key, data: '{}' }))
-  await store.append(id, entries)
-  await store.append(id, entries)
+  await storages.append(id, entries)
+  await storages.append(id, entries)
   const record = { key: 'k', value: new Uint8Array(1), contentType: 'text/plain' }
-  await store.setRecord(records, record)
-  await store.record(records, 'k')
-  await store.hasRecord(records, 'k')
-  await store.recordKeys(records, { limit: 5 })
-  await store.recordKeys(records, { prefix: 'k', after: 'a', limit: 5 })
-  await store.deleteRecord(records, 'k')
+  await storages.setRecord(records, record)
+  await storages.record(records, 'k')
+  await storages.hasRecord(records, 'k')
+  await storages.recordKeys(records, { limit: 5 })
+  await storages.recordKeys(records, { prefix: 'k', after: 'a', limit: 5 })
+  await storages.deleteRecord(records, 'k')
   await store.plan(run, [{ key: 'first', forefront: true, cursor: {} }])
   await store.targetsByKey(run, ['first', 't0001'])
   const first = nextCheckpoint(await claimOne(store, worker), { done: true })
   const appended = entries.map((entry) => ({ ...entry, dataset: id }))
-  assertAllOk(await store.checkpoint([first], store.appending(run, appended)))
-  await store.dropStorage(id)
+  assertAllOk(await store.checkpoint([first], storages.appending(run, appended)))
+  await storages.dropStorage(id)
 }
 
 async function callCommandMethods(store: Store, claimed: ClaimedTarget): Promise<void> {
@@ -152,7 +157,8 @@ async function callCommandMethods(store: Store, claimed: ClaimedTarget): Promise
   await store.reportActivity(claimed, 1)
   const id = newId()
   const [where, at] = [{ host: 'h', outputDir: 'o', log: 'l' }, 1]
-  await store.startExecution({
+  const executions = await store.extend(COMMAND_STORE)
+  await executions.startExecution({
     id,
     run,
     worker,
@@ -162,8 +168,8 @@ async function callCommandMethods(store: Store, claimed: ClaimedTarget): Promise
     end: null,
   })
   const how = { exitCode: 0, signal: null, because: 'x', artifacts: 0, peakMemory: null }
-  await store.endExecution(id, { at, ...how })
-  await store.executions(run, 5)
+  await executions.endExecution(id, { at, ...how })
+  await executions.executions(run, 5)
 }
 
 /** What people do. */
@@ -210,7 +216,7 @@ export async function callFullScanMethods(store: Store): Promise<void> {
   await store.targetTotals()
   await store.workerStats()
   const workers = { endedBefore: 1, settledBefore: 1, keepNewest: 1 }
-  await store.prune({ samplesBefore: 1, statsBefore: 1, workers, alertsBefore: 1 })
+  await store.prune({ samplesBefore: 1, statsBefore: 1, workers })
   await store.sourceLocks()
   await store.idsEnding('00000000', 'target')
   await store.inspect()

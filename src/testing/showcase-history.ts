@@ -5,6 +5,7 @@ import { recover } from '../core/recovery/recover.ts'
 import { cancel, revert } from '../core/recovery/operator-actions.ts'
 import { operatorContext, beginOne } from './fixtures.ts'
 import type { SimulatedWorker, Simulation } from './showcase-simulation.ts'
+import { ALERT_STORE } from '../features/alerts/store/store.ts'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
@@ -93,7 +94,9 @@ export async function createAlerts(
     ['gave-up', sources.news, null],
   ] as const) {
     const about = run === null ? `logs "${source}"` : `show ${shortId(run)}`
-    await store.raiseAlert({
+    await (
+      await store.extend(ALERT_STORE)
+    ).raiseAlert({
       cause: `${rule} ${run ?? source}`,
       owner: ALERT_OWNER,
       rule,
@@ -152,12 +155,14 @@ async function crashAndRecover(simulation: Simulation, source: string): Promise<
   const because = simulation.text(`${source} lost 4 workers within 1h`)
   const command = 'unstuck history --since 1h'
   const alert = { cause, owner: ALERT_OWNER, rule: 'orphans', source, run: null, because, command }
-  await store.raiseAlert(alert)
-  await store.markDelivered({ causes: [cause], destination: 'slack', event: 'sent' })
+  await (await store.extend(ALERT_STORE)).raiseAlert(alert)
+  await (
+    await store.extend(ALERT_STORE)
+  ).markDelivered({ causes: [cause], destination: 'slack', event: 'sent' })
   const simulated = await simulation.addWorker(source, 'killed', 'scraper-02')
   await simulation.workUntilDone(simulated)
   await simulation.advance(10 * MINUTE_MS)
-  await store.resolveAlert({ ...alert, lastSeenAt: await store.now() })
+  await (await store.extend(ALERT_STORE)).resolveAlert({ ...alert, lastSeenAt: await store.now() })
 }
 
 async function cancelAndRevert(simulation: Simulation, source: string): Promise<RunId> {

@@ -21,6 +21,7 @@ import {
   type Sources,
 } from './showcase-history.ts'
 import { Simulation, type SimulatedWorker } from './showcase-simulation.ts'
+import { COMMAND_STORE } from '../features/commands/store/store.ts'
 
 /** A scraping company at three in the morning, with something of everything. Dispose it to end its workers. */
 export type Showcase = AsyncDisposable & {
@@ -216,7 +217,7 @@ class ShowcaseCommand {
     const at = await store.now()
     const [artifacts, peakMemory] = [2, 1_932_735_283]
     const end = { at, exitCode: null, signal: 'SIGKILL', because, artifacts, peakMemory }
-    await store.endExecution(this.#execution, end)
+    await (await store.extend(COMMAND_STORE)).endExecution(this.#execution, end)
     this.#line(MINUTES - 30, 'run', because)
     const judgements = (await store.claimsOf(worker, null, 10)).map((held) => ({
       held,
@@ -244,7 +245,9 @@ class ShowcaseCommand {
   async #startExecution(): Promise<void> {
     const { store } = this.#scene
     this.#execution = newId()
-    await store.startExecution({
+    await (
+      await store.extend(COMMAND_STORE)
+    ).startExecution({
       id: this.#execution,
       run: this.run,
       worker: this.#hand.worker,

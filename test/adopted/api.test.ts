@@ -17,6 +17,7 @@ import {
   readUserRows,
   runUserSql,
 } from '../../src/testing/user-tables.ts'
+import { ALERT_STORE } from '../../src/features/alerts/store/store.ts'
 
 type ApiTestContext = AsyncDisposable & {
   readonly api: ApiClient
@@ -128,10 +129,14 @@ test('a dead row raises an alert, which is resolved when it was cleaned', async 
   })
 
   await alerts.check()
-  const [alert, ...more] = await store.openAlerts()
+  const [alert, ...more] = await (await store.extend(ALERT_STORE)).openAlerts()
   await place.rename('crawl_runs', 'elsewhere')
   await alerts.check()
-  assert.equal((await store.openAlerts()).length, 1, 'what cannot be seen is not over')
+  assert.equal(
+    (await (await store.extend(ALERT_STORE)).openAlerts()).length,
+    1,
+    'what cannot be seen is not over',
+  )
   await place.rename('elsewhere', 'crawl_runs')
   while (store.unreadable.length > 0) await store.liveRuns()
   await api.post('/api/clean')
@@ -139,7 +144,7 @@ test('a dead row raises an alert, which is resolved when it was cleaned', async 
 
   assert.deepEqual([alert?.rule, alert?.source, more], ['dead', 'course-2', []])
   assert.equal((await place.courses())[2]!['status'], 'Timeout - Auto-cleaned')
-  assert.deepEqual(await store.openAlerts(), [])
+  assert.deepEqual(await (await store.extend(ALERT_STORE)).openAlerts(), [])
 })
 
 /** Only the oldest is dead then; the others wait. */

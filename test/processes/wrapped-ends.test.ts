@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { newId } from '../../src/core/model/id.ts'
 import { openJournal } from '../../src/core/events/journal.ts'
-import type { Execution } from '../../src/core/model/execution.ts'
+import { COMMAND_STORE, type Execution } from '../../src/features/commands/store/store.ts'
 import type { Run } from '../../src/core/model/run.ts'
 import { CLI, ENGINES, SOME_ENGINES, ProcessTestContext, waitFor, type Program } from './harness.ts'
 import { killWithWatchdog } from './wrapped.ts'
@@ -22,7 +22,7 @@ async function outcome(
   source = 'portal',
 ): Promise<{ run: Run; last: Execution }> {
   const run = await ctx.run(source)
-  const [last] = await (await ctx.store()).executions(run.id, 1)
+  const [last] = await (await (await ctx.store()).extend(COMMAND_STORE)).executions(run.id, 1)
   return { run, last: last! }
 }
 

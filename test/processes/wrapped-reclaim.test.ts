@@ -9,6 +9,7 @@ import {
   type Program,
 } from './harness.ts'
 import { waitForWatchdog } from './wrapped.ts'
+import { COMMAND_STORE } from '../../src/features/commands/store/store.ts'
 
 const POST = `curl -sf -H "Authorization: Bearer $UNSTUCK_TOKEN" -H 'content-type: application/json'`
 /** Saves a page when the test opens the gate, then another, then ends its run. */
@@ -58,7 +59,11 @@ async function assertContinued(ctx: ProcessTestContext, program: Program): Promi
   )
   const [target] = (await store.targets(runs[0]!.id, { limit: 1 })).items
   assert.deepEqual([target!.epoch, target!.crashes], [2, 0])
-  assert.equal((await store.executions(runs[0]!.id, 10)).length, 1, 'it was started once')
+  assert.equal(
+    (await (await store.extend(COMMAND_STORE)).executions(runs[0]!.id, 10)).length,
+    1,
+    'it was started once',
+  )
 }
 
 for (const engine of SOME_ENGINES) {

@@ -76,23 +76,6 @@ for (const engine of [sqliteEngine, postgresEngine]) {
     assert.ok(samples.length >= 1)
     assert.equal(samples.at(-1)!.pages, 1)
   })
-
-  test(`${engine.name}: the process that takes samples deletes expired sessions`, async () => {
-    await using database = await engine.fresh()
-    const store = await database.open()
-    const session = { id: 'a', token: 'maria', tokenMark: 'b', lastsMs: 1_000 }
-    await store.createSession(session)
-    await store.createSession({ ...session, id: 'c', lastsMs: 3_600_000 })
-    await database.advanceClock(60_000)
-
-    await runJob(sampleJob(store), hostOf(store, await registerWorker(store)))
-
-    const left = await database.raw(`SELECT id FROM ${database.table('http_session')}`)
-    assert.deepEqual(
-      left.map(({ id }) => id),
-      ['c'],
-    )
-  })
 }
 
 test('a last sample that hangs blocks neither the presence lock nor the stop', async () => {

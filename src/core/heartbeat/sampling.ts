@@ -5,7 +5,6 @@ const MINUTE_MS = 60_000
 const DAY_MS = 24 * 60 * MINUTE_MS
 /** A chart shows a week. The eighth day is for the figures that its first hour is compared with. */
 const KEEP_SAMPLES_MS = 8 * DAY_MS
-const KEEP_ALERTS_MS = 30 * DAY_MS
 /** Rows of ended workers: how long they are kept, and how many. */
 const KEEP_WORKERS_MS = DAY_MS
 const KEEP_WORKERS_MAX = 1_000
@@ -40,7 +39,5 @@ async function prune(store: Store): Promise<void> {
       settledBefore: now - FOLD_AFTER_MS,
       keepNewest: KEEP_WORKERS_MAX,
     },
-    alertsBefore: now - KEEP_ALERTS_MS,
   })
-  await store.pruneSessions()
 }

@@ -122,7 +122,7 @@ test('the store calls of a service over three minutes with a gap and an outage',
   const doubting = 'lead sweep 500 ×4, observations ×4, heartbeat, settle'
   const monitoring =
     'lead sweep 500 ×4, observations ×5, now ×6, claimsOf ×5, lead monitor 90000, liveRuns, holdings, settle ×2, heartbeat'
-  const pruning = 'prune, pruneSessions'
+  const pruning = 'prune'
   assert.deepEqual(recording.summary, [
     '0: acquirePresence, registerWorker, heartbeat ×2, lead sweep 500, observations, now, claimsOf, settle',
     `1-4: ${sweeping}`,

@@ -1,5 +1,4 @@
 import { LIMITS } from '../model/limits.ts'
-import { redactArguments } from '../model/redact.ts'
 import { cleanText } from '../model/text.ts'
 import type { AuditInfo, RunMove } from './operator-requests.ts'
 import { serializeCursor } from './new-targets.ts'
@@ -48,15 +47,6 @@ export function cleanInput(store: Store): Store {
         ...request,
         ...(request.gaveUp !== undefined && { gaveUp: storedText(request.gaveUp, LIMITS.reason) }),
       }),
-    startExecution: (execution) =>
-      store.startExecution({ ...execution, command: cleanCommand(execution.command) }),
-    endExecution: (id, end) => store.endExecution(id, { ...end, because: storedText(end.because) }),
-    raiseAlert: (alert) =>
-      store.raiseAlert({
-        ...alert,
-        because: storedText(alert.because, LIMITS.reason),
-        command: storedText(alert.command, LIMITS.reason),
-      }),
     recordOperation: (operation) =>
       store.recordOperation({
         ...operation,
@@ -96,15 +86,4 @@ function cleanMove(move: RunMove): RunMove {
 /** Who it was, from where, which call. */
 function name(text: string): string {
   return storedText(text, LIMITS.listed)
-}
-
-const ARGUMENTS_MAX = 100
-
-/** The program and its first arguments; a command line may hold megabytes. */
-function cleanCommand(command: readonly string[]): string[] {
-  const parts = redactArguments(command.slice(0, ARGUMENTS_MAX))
-  const bytesMax = Math.floor(LIMITS.evidence / Math.max(1, parts.length))
-  const kept = parts.map((part) => storedText(part, Math.max(bytesMax, LIMITS.refusedBody / 8)))
-  const left = command.length - kept.length
-  return left > 0 ? [...kept, `… (cut; ${left} more arguments)`] : kept
 }

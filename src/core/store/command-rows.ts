@@ -1,5 +1,4 @@
 import { messageOf, UsageError } from '../model/errors.ts'
-import type { Execution } from '../model/execution.ts'
 import type { SourceLock } from '../model/source-lock.ts'
 
 /** Row → model for what a wrapped command leaves in the store, as in `rows.ts`. */
@@ -58,46 +57,5 @@ export function toSourceLock(row: SourceLockRow): SourceLock {
     processTag: row.process_tag,
     gaveUp:
       row.gave_up_at === null ? null : { at: row.gave_up_at, because: row.gave_up_because ?? '' },
-  }
-}
-
-export type ExecutionRow = {
-  id: string
-  run_id: string
-  worker_id: string
-  host: string
-  command: readonly string[]
-  output_dir: string
-  log: string
-  started_at: number
-  ended_at: number | null
-  exit_code: number | null
-  signal: string | null
-  because: string | null
-  artifacts: number | null
-  peak_memory: number | null
-}
-
-export function toExecution(row: ExecutionRow): Execution {
-  return {
-    id: row.id,
-    run: row.run_id,
-    worker: row.worker_id,
-    host: row.host,
-    command: row.command,
-    outputDir: row.output_dir,
-    log: row.log,
-    startedAt: row.started_at,
-    end:
-      row.ended_at === null
-        ? null
-        : {
-            at: row.ended_at,
-            exitCode: row.exit_code,
-            signal: row.signal,
-            because: row.because ?? '',
-            artifacts: row.artifacts ?? 0,
-            peakMemory: row.peak_memory,
-          },
   }
 }

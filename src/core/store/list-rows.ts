@@ -1,4 +1,3 @@
-import type { Alert } from '../model/alert.ts'
 import type { SavedItem } from '../model/item.ts'
 import { sumStats } from '../model/latency.ts'
 import type { Operation } from '../model/operation.ts'
@@ -81,39 +80,6 @@ export function sampledMinutes({ since, until, everyMinutes = 1 }: SampleFilter)
 export const RECOVERY_ACTIONS = ACTIONS.filter(
   (action) => action in TARGET_STATUS_AFTER || action in RUN_STATUS_AFTER,
 )
-
-export type AlertRow = Pick<
-  Alert,
-  'cause' | 'owner' | 'rule' | 'source' | 'because' | 'command' | 'since'
-> & {
-  run_id: string | null
-  last_seen_at: number
-  resolved_at: number | null
-  /** SQLite has it as text. */
-  deliveries: Alert['deliveries'] | string
-}
-
-export function toAlert(row: AlertRow): Alert {
-  const deliveries =
-    typeof row.deliveries === 'string'
-      ? (JSON.parse(row.deliveries) as Alert['deliveries'])
-      : row.deliveries
-  const times = Object.values(deliveries).flatMap(({ sentAt }) => sentAt ?? [])
-  return {
-    cause: row.cause,
-    owner: row.owner,
-    rule: row.rule,
-    source: row.source,
-    run: row.run_id,
-    because: row.because,
-    command: row.command,
-    since: row.since,
-    lastSeenAt: row.last_seen_at,
-    lastSentAt: times.length === 0 ? null : Math.max(...times),
-    deliveries: deliveries,
-    resolvedAt: row.resolved_at,
-  }
-}
 
 /** Rows are read one beyond the limit to know whether there is more. */
 export function toOperations(

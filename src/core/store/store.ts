@@ -1,13 +1,9 @@
-import type { AlertStore, CommandStore } from './feature-stores.ts'
-import type { HttpSessionStore } from './http-session-store.ts'
 import type { OperatorStore } from './operator-store.ts'
 import type { Reads } from './reads.ts'
 import type { Database as PostgresDatabase } from './postgres/database.ts'
 import type { Database as SqliteDatabase } from './sqlite/database.ts'
 import type { WorkerStore } from './worker-store.ts'
 
-export type * from './feature-stores.ts'
-export type * from './http-session-store.ts'
 export type * from './listing.ts'
 export type * from './operator-requests.ts'
 export type * from './operator-store.ts'
@@ -21,8 +17,7 @@ export type * from './worker-store.ts'
  * Writes take batches and return one result per member: a fenced page does not fail the others. After
  * `StoreUnavailableError` a call may be repeated with the same arguments: nothing is done twice.
  */
-export interface Store
-  extends WorkerStore, OperatorStore, Reads, AlertStore, CommandStore, HttpSessionStore {
+export interface Store extends WorkerStore, OperatorStore, Reads {
   readonly engine: 'sqlite' | 'postgres'
   /** The address, without secrets. */
   readonly location: string

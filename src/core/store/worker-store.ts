@@ -140,7 +140,7 @@ export interface WorkerStore {
    */
   takeSample(options?: { unlessWithinMs?: number }): Promise<void>
   /** Removes old rows, in short transactions. Omitted bounds remove nothing. Returns how many rows were removed. */
-  prune(bounds: PruneBounds): Promise<{ samples: number; workers: number; alerts: number }>
+  prune(bounds: PruneBounds): Promise<{ samples: number; workers: number }>
 }
 
 export type NewRun = {
@@ -296,8 +296,6 @@ export type PruneBounds = {
   /** Adds up the stats of workers that ended before this time. Stats of an unknown kind are dropped. */
   readonly statsBefore?: Millis
   readonly workers?: EndedWorkerBounds
-  /** Alerts that were resolved before this time, with their deliveries. */
-  readonly alertsBefore?: Millis
 }
 
 /**

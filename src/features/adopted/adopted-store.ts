@@ -1,4 +1,4 @@
-import { shortId, type Id, type RunId } from '../../core/model/id.ts'
+import { shortId, type Id } from '../../core/model/id.ts'
 import { RefusedError } from '../../core/model/errors.ts'
 import type { Policy } from '../../core/model/policy.ts'
 import { LIVE_STATUSES, type Run } from '../../core/model/run.ts'
@@ -136,10 +136,7 @@ function refuse(id: Id, what: string): never {
   throw new RefusedError(`${shortId(id)} is in an adopted table: it cannot be ${what}.`)
 }
 
-type RunMethods = Pick<
-  Store,
-  'liveRun' | 'run' | 'runs' | 'idsEnding' | 'liveRuns' | 'runTotals' | 'executions'
->
+type RunMethods = Pick<Store, 'liveRun' | 'run' | 'runs' | 'idsEnding' | 'liveRuns' | 'runTotals'>
 
 function runMethods(store: Store, rows: AdoptedRows): RunMethods {
   return {
@@ -173,7 +170,6 @@ function runMethods(store: Store, rows: AdoptedRows): RunMethods {
       ].sort((a, b) => b.run.createdAt - a.run.createdAt)
     },
     runTotals: () => runTotals(store, rows),
-    executions: async (run: RunId, limit) => (isAdoptedId(run) ? [] : store.executions(run, limit)),
   }
 }
 

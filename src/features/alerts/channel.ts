@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { ChannelName } from '../../core/model/alert-rule.ts'
+import type { ChannelName } from './rule.ts'
 import type { AlertMessage } from './message.ts'
 
 /** Sends messages to people. */

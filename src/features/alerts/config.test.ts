@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { DEFAULT_RULES } from '../../core/model/alert-rule.ts'
+import { DEFAULT_RULES } from './rule.ts'
 import { defineConfig, makeSettings } from '../../app/config.ts'
 import { alertSecrets, ALERTS_SECTION, alertsView } from './section.ts'
 

@@ -7,7 +7,7 @@ import {
   type AlertKind,
   type AlertRule,
   type ChannelName,
-} from '../../core/model/alert-rule.ts'
+} from './rule.ts'
 import { closest } from '../../core/model/closest.ts'
 import { isObject } from '../../core/model/fields.ts'
 import { sourceMistake } from '../../core/model/source.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Alert } from '../../core/model/alert.ts'
-import { DEFAULT_RULES, type AlertRule } from '../../core/model/alert-rule.ts'
+import type { Alert } from './store/store.ts'
+import { DEFAULT_RULES, type AlertRule } from './rule.ts'
 import {
   changedCauses,
   HOUR_MS,

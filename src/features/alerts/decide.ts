@@ -1,5 +1,5 @@
-import { ALERT_OWNER_TIMEOUT_MS, type Alert } from '../../core/model/alert.ts'
-import type { AlertKind, AlertRule, ChannelName } from '../../core/model/alert-rule.ts'
+import { ALERT_OWNER_TIMEOUT_MS, type Alert } from './store/store.ts'
+import type { AlertKind, AlertRule, ChannelName } from './rule.ts'
 import { shortId, type RunId } from '../../core/model/id.ts'
 import { formatDuration, humanizeDuration, type Millis } from '../../core/model/time.ts'
 import { unstuckCommand } from '../../core/model/shell-command.ts'

@@ -15,6 +15,7 @@ import { postgresEngine } from '../../testing/postgres-engine.ts'
 import { httpSink } from '../../testing/test-receivers.ts'
 import { sqliteEngine } from '../../testing/sqlite-engine.ts'
 import { REAL_CLOCK } from '../../core/host/clock.ts'
+import { ALERT_STORE } from './store/store.ts'
 
 const HOUR = 3_600_000
 /** Gives up at once on what does not take a message. */
@@ -53,10 +54,14 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       await db.advanceClock(25 * HOUR)
       for (let n = 0; n < 2; n++) for (const one of [shop, feed, plain]) await one.check()
       await Promise.all([ours.wait(1), theirs.wait(1)])
-      assert.equal((await store.openAlerts()).length, 2)
+      assert.equal((await (await store.extend(ALERT_STORE)).openAlerts()).length, 2)
       assert.deepEqual([ours, theirs].map(receivedAlerts), [['raised dead'], ['raised dead']])
 
-      await waitUntil(async () => (await store.openAlerts()).every(({ lastSentAt }) => lastSentAt))
+      await waitUntil(async () =>
+        (await (await store.extend(ALERT_STORE)).openAlerts()).every(
+          ({ lastSentAt }) => lastSentAt,
+        ),
+      )
       await cancel(store, run)
       for (const one of [feed, plain, shop]) await one.check()
       await ours.wait(2)
@@ -77,18 +82,22 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       const before = makeAlertService(store, [webhookTo(sink)])
       await before.check()
       await sink.wait(2)
-      await waitUntil(async () => (await store.openAlerts()).every(({ lastSentAt }) => lastSentAt))
+      await waitUntil(async () =>
+        (await (await store.extend(ALERT_STORE)).openAlerts()).every(
+          ({ lastSentAt }) => lastSentAt,
+        ),
+      )
       await before.stop()
 
       const dead = rulesTo('webhook').filter(({ when }) => when === 'dead')
       const after = makeAlertService(store, [webhookTo(sink)], { rules: dead })
       await db.advanceClock(3 * 60_000)
       await after.check()
-      assert.equal((await store.openAlerts()).length, 2)
+      assert.equal((await (await store.extend(ALERT_STORE)).openAlerts()).length, 2)
       await db.advanceClock(8 * 60_000)
       await after.check()
       assert.deepEqual(
-        (await store.openAlerts()).map(({ rule }) => rule),
+        (await (await store.extend(ALERT_STORE)).openAlerts()).map(({ rule }) => rule),
         ['dead'],
       )
       await cancel(store, run)
@@ -113,11 +122,19 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       const one = makeAlertService(store, [webhookTo(sink)])
       await one.check()
       await sink.wait(1)
-      await waitUntil(async () => (await store.openAlerts()).every(({ lastSentAt }) => lastSentAt))
+      await waitUntil(async () =>
+        (await (await store.extend(ALERT_STORE)).openAlerts()).every(
+          ({ lastSentAt }) => lastSentAt,
+        ),
+      )
       await db.advanceClock(25 * HOUR)
       await one.check()
       await sink.wait(2)
-      await waitUntil(async () => (await store.openAlerts()).every(({ lastSentAt }) => lastSentAt))
+      await waitUntil(async () =>
+        (await (await store.extend(ALERT_STORE)).openAlerts()).every(
+          ({ lastSentAt }) => lastSentAt,
+        ),
+      )
       await db.advanceClock(120_000)
       await one.check()
       assert.deepEqual(receivedAlerts(sink), ['raised silent', 'raised dead'])
@@ -142,13 +159,17 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       await db.advanceClock(25 * HOUR)
       const first = makeAlertService(store, [webhookTo(sink)])
       await first.check()
-      await waitUntil(async () => (await store.openAlerts()).every(({ lastSentAt }) => lastSentAt))
+      await waitUntil(async () =>
+        (await (await store.extend(ALERT_STORE)).openAlerts()).every(
+          ({ lastSentAt }) => lastSentAt,
+        ),
+      )
       sink.reply = 'hang'
       await cancel(store, run)
       await first.check()
       await sink.wait(2)
       await first.stop()
-      assert.deepEqual(await store.openAlerts(), [])
+      assert.deepEqual(await (await store.extend(ALERT_STORE)).openAlerts(), [])
 
       sink.reply = 200
       const second = makeAlertService(store, [webhookTo(sink)])
@@ -160,7 +181,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       await waitUntil(async () => {
         await db.advanceClock(60_000)
         await second.check()
-        const { deliveries } = (await store.recentAlerts(1))[0]!
+        const { deliveries } = (await (await store.extend(ALERT_STORE)).recentAlerts(1))[0]!
         return Object.values(deliveries).every(({ endedAt }) => endedAt !== null)
       })
       await second.stop()
@@ -204,7 +225,11 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       assert.match(body.alert.because, /^s\d+: .*; s\d+: .* and 8 more$/)
       assert.equal(body.alert.command, 'unstuck alerts list')
       assert.equal(body.causes.length, 11)
-      assert.ok((await store.openAlerts()).every(({ lastSentAt }) => lastSentAt !== null))
+      assert.ok(
+        (await (await store.extend(ALERT_STORE)).openAlerts()).every(
+          ({ lastSentAt }) => lastSentAt !== null,
+        ),
+      )
     })
   })
 }
@@ -225,10 +250,10 @@ test('a parked target is not forgotten because many runs failed after it', async
   }
   const other = makeAlertService(many, [])
   for (const service of [one, other]) await service.check()
-  const open = await store.openAlerts()
+  const open = await (await store.extend(ALERT_STORE)).openAlerts()
   assert.equal(open.length, 2)
   assert.ok(open.some((alert) => alert.run === run))
   await enqueueCrawl(store, 1, { source: 'rare' })
   await other.check()
-  assert.equal((await store.openAlerts()).length, 1)
+  assert.equal((await (await store.extend(ALERT_STORE)).openAlerts()).length, 1)
 })

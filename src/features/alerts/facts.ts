@@ -1,5 +1,5 @@
 import type { AlertFacts } from './decide.ts'
-import type { Alert } from '../../core/model/alert.ts'
+import type { Alert } from './store/store.ts'
 import type { RunId } from '../../core/model/id.ts'
 import type { Run } from '../../core/model/run.ts'
 import { blockedReason, TARGET_STATUS_AFTER } from '../../core/model/verdict.ts'

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
-import type { ChannelName } from '../../core/model/alert-rule.ts'
-import type { Alert } from '../../core/model/alert.ts'
+import type { ChannelName } from './rule.ts'
+import type { Alert } from './store/store.ts'
 import { shortId } from '../../core/model/id.ts'
 import { redact } from '../../core/model/redact.ts'
 import { safeText } from '../../core/events/safe-text.ts'

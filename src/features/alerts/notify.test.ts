@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import type { Alert } from '../../core/model/alert.ts'
+import type { Alert } from './store/store.ts'
 import {
   HOUR_MS,
   evaluateAlerts,

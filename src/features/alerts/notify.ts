@@ -1,5 +1,5 @@
-import type { Alert } from '../../core/model/alert.ts'
-import { DEFAULT_REPEAT_MS, type AlertRule, type ChannelName } from '../../core/model/alert-rule.ts'
+import type { Alert } from './store/store.ts'
+import { DEFAULT_REPEAT_MS, type AlertRule, type ChannelName } from './rule.ts'
 import type { Millis } from '../../core/model/time.ts'
 import { ruleMatches, type MatchedAlert } from './decide.ts'
 

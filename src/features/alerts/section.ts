@@ -1,4 +1,4 @@
-import type { ChannelName } from '../../core/model/alert-rule.ts'
+import type { ChannelName } from './rule.ts'
 import { formatDuration } from '../../core/model/time.ts'
 import { readAlerts, type AlertSettings } from './config.ts'
 import type { ConfigSection, Secret, Settings } from '../../contracts/settings.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { DEFAULT_REPEAT_MS } from '../../core/model/alert-rule.ts'
+import { DEFAULT_REPEAT_MS } from './rule.ts'
 import { StoreUnavailableError } from '../../core/model/errors.ts'
 import { shortId } from '../../core/model/id.ts'
 import { emailChannel } from './email.ts'
@@ -24,6 +24,7 @@ import { postgresEngine } from '../../testing/postgres-engine.ts'
 import { httpSink, mailSink } from '../../testing/test-receivers.ts'
 import { sqliteEngine } from '../../testing/sqlite-engine.ts'
 import { REAL_CLOCK, type Clock } from '../../core/host/clock.ts'
+import { ALERT_STORE } from './store/store.ts'
 
 const HOUR = 3_600_000
 /** Waits for nothing, so that tries follow each other at once; and keeps how long it would have waited. */
@@ -58,7 +59,9 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       assert.match(body.alert.because, /^no worker has it, 25 h old, no progress/)
       assert.equal(body.alert.command, `unstuck clean ${shortId(run)}`)
       assert.equal(body.link, `https://unstuck.example/ops/runs/${run}`)
-      await waitUntil(async () => (await store.openAlerts())[0]!.lastSentAt !== null)
+      await waitUntil(
+        async () => (await (await store.extend(ALERT_STORE)).openAlerts())[0]!.lastSentAt !== null,
+      )
       await first.check()
       await first.stop()
 
@@ -85,7 +88,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       await second.check()
       assert.deepEqual(receivedAlerts(sink), ['raised dead', 'repeated dead', 'resolved dead'])
       assert.equal(new Set(sink.received.map(({ body }) => body.key)).size, 3)
-      assert.deepEqual(await store.openAlerts(), [])
+      assert.deepEqual(await (await store.extend(ALERT_STORE)).openAlerts(), [])
       await second.stop()
     })
 
@@ -145,7 +148,9 @@ for (const engine of [sqliteEngine, postgresEngine]) {
         'raised parked',
         'raised silent',
       ])
-      const open = new Map((await store.openAlerts()).map((alert) => [alert.rule, alert]))
+      const open = new Map(
+        (await (await store.extend(ALERT_STORE)).openAlerts()).map((alert) => [alert.rule, alert]),
+      )
       assert.match(open.get('orphans')!.because, /^runs lost a worker 4 times within 60 min/)
       assert.equal(open.get('parked')!.because, 'one target is parked: it took down 3 workers')
       assert.equal(open.get('gave-up')!.because, 'started again 5 times')
@@ -210,7 +215,7 @@ describe('channels', { concurrency: true }, () => {
     await sink.wait(1)
     await first.stop()
     assert.deepEqual(logs, [], 'a stop does not wait until the channel has given up')
-    assert.equal((await store.openAlerts())[0]!.lastSentAt, null)
+    assert.equal((await (await store.extend(ALERT_STORE)).openAlerts())[0]!.lastSentAt, null)
 
     sink.reply = 200
     const second = makeAlertService(store, [webhookTo(sink)])
@@ -235,7 +240,10 @@ describe('channels', { concurrency: true }, () => {
     able.start()
     await able.check()
     await idle.check()
-    assert.deepEqual([(await store.openAlerts()).length, sink.received.length], [1, 0])
+    assert.deepEqual(
+      [(await (await store.extend(ALERT_STORE)).openAlerts()).length, sink.received.length],
+      [1, 0],
+    )
     await able.finish()
     assert.deepEqual(receivedAlerts(sink), ['raised dead'])
   })

@@ -1,8 +1,9 @@
 import { hash } from 'node:crypto'
 import { decideAlerts, matchAlerts, type MatchedAlert } from './decide.ts'
 import { decideNotifications } from './notify.ts'
-import type { Alert } from '../../core/model/alert.ts'
-import type { AlertRule, ChannelName } from '../../core/model/alert-rule.ts'
+import type { Millis } from '../../core/model/time.ts'
+import { ALERT_STORE, type Alert, type AlertStore } from './store/store.ts'
+import type { AlertRule, ChannelName } from './rule.ts'
 import { messageOf, StoreUnavailableError } from '../../core/model/errors.ts'
 import { newId, type WorkerId } from '../../core/model/id.ts'
 import { redactor } from '../../core/model/redact.ts'
@@ -40,6 +41,8 @@ const CHECK_INTERVAL_MS = 5_000
 const LEADERSHIP_MS = 3 * CHECK_INTERVAL_MS
 /** The latest resolved alerts, whose end may still be due. */
 const RESOLVED_MAX = 1_000
+const KEEP_RESOLVED_MS = 30 * 24 * 3_600_000
+const PRUNE_INTERVAL_MS = 3_600_000
 /** Time for queued messages at the end of a program. */
 const FINISH_MS = 5_000
 /** `stop` does not wait longer for a check that waits for the database. */
@@ -67,6 +70,7 @@ export class AlertService {
   #loop: Promise<void> | null = null
   #checking: Promise<void> = Promise.resolve()
   #lastError: string | null = null
+  #prunedAt: Millis | null = null
 
   constructor(options: AlertServiceOptions) {
     const { channels, rules, clock = REAL_CLOCK, log } = options
@@ -140,7 +144,9 @@ export class AlertService {
     if (!(await store.acquireLeadership(leader, LEADERSHIP_MS, `alerts ${this.#owner}`))) return
     // Taken before the reads: they do not contain what is delivered meanwhile.
     const busy = new Set(this.#inFlight.keys())
-    const open = await store.openAlerts()
+    const alerts = await store.extend(ALERT_STORE)
+    await this.#pruneIfDue(alerts, await store.now())
+    const open = await alerts.openAlerts()
     const { now, ...facts } = await collectFacts(
       { store, policyOf, observer: TRUSTED_OBSERVER },
       this.#orphanTracker,
@@ -150,18 +156,18 @@ export class AlertService {
     const { raise, refresh, resolve } = decideAlerts(found, rules, this.#owner, open, now)
     for (const one of [...raise, ...refresh]) {
       // Of all processes that find it at once, one raises it and reports it.
-      if (await store.raiseAlert({ ...alertFields(one), owner: this.#owner }))
+      if (await alerts.raiseAlert({ ...alertFields(one), owner: this.#owner }))
         this.#ownCauses.add(one.cause)
     }
     // What is unreadable now is not resolved.
     for (const alert of store.unreadable.length === 0 ? resolve : []) {
-      if (await store.resolveAlert(alert)) this.#ownCauses.add(alert.cause)
+      if (await alerts.resolveAlert(alert)) this.#ownCauses.add(alert.cause)
     }
     if (this.#queues.size === 0) return
     // As stored: a process that reports it later must use the same time.
     const isChanged = raise.length + resolve.length > 0
-    const kept = isChanged ? await store.openAlerts() : open
-    const past = await store.recentAlerts(RESOLVED_MAX)
+    const kept = isChanged ? await alerts.openAlerts() : open
+    const past = await alerts.recentAlerts(RESOLVED_MAX)
     this.#forget([...kept, ...past])
     const notifier = { owner: this.#owner, rules, destinations: this.#destinations }
     const notifications = decideNotifications(
@@ -172,6 +178,13 @@ export class AlertService {
       await store.now(),
     ).filter(({ to, alert }) => !busy.has(deliveryKey(to, alert.cause)))
     for (const delivery of composeDeliveries(notifications, url)) this.#send(delivery)
+  }
+
+  /** Once an hour, and first at the start. */
+  async #pruneIfDue(alerts: AlertStore, now: Millis): Promise<void> {
+    if (this.#prunedAt !== null && now - this.#prunedAt < PRUNE_INTERVAL_MS) return
+    await alerts.pruneAlerts(now - KEEP_RESOLVED_MS)
+    this.#prunedAt = now
   }
 
   #forget(known: readonly Alert[]): void {
@@ -191,8 +204,10 @@ export class AlertService {
     if (!(await this.#queues.get(to)!.send(message))) return
     const event = message.event === 'resolved' ? 'ended' : 'sent'
     const destination = this.#destinations.get(to)!
-    const mark = async (): Promise<void> =>
-      (await this.#options.open()).markDelivered({ causes, destination, event })
+    const mark = async (): Promise<void> => {
+      const alerts = await (await this.#options.open()).extend(ALERT_STORE)
+      await alerts.markDelivered({ causes, destination, event })
+    }
     // If this fails, the message may be sent twice, which is better than never.
     await mark().catch(() => {})
   }

@@ -42,7 +42,7 @@ export function makeScratch(server: string | null): Scratch {
 
   const addressOf = async (phase: Phase): Promise<string> => {
     if (server === null) return `sqlite:${join(folder, phase, 'unstuck.db')}`
-    const { createScratch } = await import('../../core/store/postgres/scratch.ts')
+    const { createScratch } = await import('./store/postgres.ts')
     const database = await createScratch(server, `unstuck_chaos_${id}_${phase}`)
     drops.set(database.name, database.drop)
     return database.address

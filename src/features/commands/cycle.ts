@@ -24,6 +24,7 @@ import {
   withStopDeadline,
   type CycleResult,
 } from './settle-run.ts'
+import { COMMAND_STORE } from './store/store.ts'
 
 /** The settings of one cycle of a command. */
 export type CycleOptions = {
@@ -186,9 +187,10 @@ class Cycle implements ClaimListener {
     const onForce = (): void => this.#command?.terminate(true)
     try {
       this.#logNote(`attempt ${this.#runBefore.resumes + 1}: ${redactArguments(command).join(' ')}`)
+      const executions = await store.extend(COMMAND_STORE)
       await withRetry(
         async () =>
-          store.startExecution({
+          executions.startExecution({
             id: execution,
             run: id,
             worker,

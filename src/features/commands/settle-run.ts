@@ -18,6 +18,7 @@ import { recover } from '../../core/recovery/recover.ts'
 import type { RunHandle } from '../../core/worker/run-handle.ts'
 import type { ManagedProcessExit } from './watchdog-messages.ts'
 import type { RunnerOptions } from './runner.ts'
+import { COMMAND_STORE } from './store/store.ts'
 
 export type CycleResult = {
   readonly run: RunId
@@ -107,7 +108,8 @@ export async function recordExecutionEnd(
   because: string,
 ): Promise<void> {
   const end = { exitCode, signal, because, artifacts, peakMemory }
-  await withRetry(async () => store.endExecution(execution, { at: await store.now(), ...end }))
+  const executions = await store.extend(COMMAND_STORE)
+  await withRetry(async () => executions.endExecution(execution, { at: await store.now(), ...end }))
 }
 
 const STOP_MS = 10_000

@@ -13,6 +13,7 @@ import { AuditReader } from '../../core/recovery/audit-reader.ts'
 import type { AuditEntry, Store } from '../../core/store/store.ts'
 import { workerViews } from '../../presenters/workers.ts'
 import { liveness } from '../../presenters/schema/run.ts'
+import { ALERT_STORE } from '../alerts/store/store.ts'
 
 /** Reads within this time return the same figures. */
 const CACHE_MS = 3_000
@@ -107,12 +108,13 @@ export class MetricsCollector {
   async #collect(): Promise<Figures> {
     const store = this.#store
     const context = { store, observer: TRUSTED_OBSERVER, policyOf: this.#policyOf }
+    const alertStore = await store.extend(ALERT_STORE)
     const [assessment, runs, totals, stats, alerts] = await Promise.all([
       assess(context),
       store.runTotals(),
       store.targetTotals(),
       store.workerStats(),
-      store.openAlerts(),
+      alertStore.openAlerts(),
     ])
     const { runs: live, now } = assessment
     const still = Math.max(...live.map(({ run }) => now - run.lastActivityAt))

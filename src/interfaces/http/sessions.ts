@@ -1,13 +1,10 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
-import type { NewSession, Session, HttpSessionStore } from '../../core/store/store.ts'
+import type { NewSession, Session, SessionStore } from '../../features/sessions/store/store.ts'
 import type { Token } from '../../app/tokens.ts'
 
 const SESSION_TTL_MS = 24 * 3_600_000
 /** 256 bits in base64url. */
 const SECRET = /^[\w-]{43}$/
-
-/** Stores sessions. */
-export type SessionStore = Pick<HttpSessionStore, 'createSession' | 'session' | 'deleteSession'>
 
 /** Sessions of browsers. Each is a random secret that only the browser has, bound to the token of its login. */
 export class SessionManager {

@@ -100,28 +100,6 @@ export function retentionTests(engine: Engine): void {
     await assert.rejects(store.heartbeat({ worker, claimIds: [], loopLagMs: 0 }), /does not know/)
     assert.equal(await store.worker(worker), null)
   })
-
-  test('resolved alerts are removed with their notifications; open ones stay', async () => {
-    await using db = await engine.fresh()
-    const store = await db.open()
-    const alert = { owner: 'o', rule: 'r', source: null, run: null, because: 'b', command: 'c' }
-    for (const cause of ['over', 'open']) {
-      await store.raiseAlert({ ...alert, cause })
-      await store.markDelivered({ causes: [cause], destination: 'd', event: 'sent' })
-    }
-    const now = await store.now()
-    await store.resolveAlert({ cause: 'over', owner: 'o', lastSeenAt: now + 60_000 })
-
-    assert.equal((await store.prune({ alertsBefore: now - 60_000 })).alerts, 0)
-    assert.equal((await store.prune({ alertsBefore: now + 60_000 })).alerts, 1)
-
-    assert.deepEqual(await store.recentAlerts(10), [])
-    const [open] = await store.openAlerts()
-    assert.ok(open?.deliveries['d'], 'who was notified of the open one')
-    await store.raiseAlert({ ...alert, cause: 'over' })
-    const again = (await store.openAlerts()).find(({ cause }) => cause === 'over')
-    assert.deepEqual(again?.deliveries, {})
-  })
 }
 
 async function ownStore(url: string, writer: WorkerId) {

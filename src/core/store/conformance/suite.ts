@@ -1,13 +1,12 @@
 import { describe } from 'node:test'
 import type { Engine } from '../../../testing/test-database.ts'
-import { alertTests } from './alerts.ts'
+import { activityTests } from './activity.ts'
 import { counterTests } from './counters.ts'
 import { checkpointTests } from './checkpoints.ts'
 import { claimingTests } from './claiming.ts'
 import { crashTests } from './crashes.ts'
 import { lostClaimTests } from './lost-claims.ts'
 import { dirtyTextTests } from './dirty-text.ts'
-import { executionTests } from './executions.ts'
 import { faultTests } from './faults.ts'
 import { fencingTests } from './fencing.ts'
 import { sourceLockTests } from './source-locks.ts'
@@ -17,6 +16,7 @@ import { itemTests } from './items.ts'
 import { listingTests } from './listing.ts'
 import { oneLiveRunTests } from './one-live-run.ts'
 import { openingTests } from './opening.ts'
+import { operationTests } from './operations.ts'
 import { planningTests } from './planning.ts'
 import { presenceTests } from './presence.ts'
 import { recoveryTests } from './recovery.ts'
@@ -24,7 +24,6 @@ import { repeatTests } from './repeats.ts'
 import { replanTests } from './replanning.ts'
 import { retentionTests } from './retention.ts'
 import { sampleTests } from './samples.ts'
-import { sessionTests } from './sessions.ts'
 import { settleTests } from './settle.ts'
 import { runMoveTests } from './run-moves.ts'
 import { auditTests } from './audit.ts'
@@ -53,7 +52,7 @@ export function conformance(engine: Engine): void {
     describe('workers', () => workerTests(engine))
     describe('presence', () => presenceTests(engine))
     describe('guards', () => sourceLockTests(engine))
-    describe('wrapped commands', () => executionTests(engine))
+    describe('activity and input', () => activityTests(engine))
     describe('recovery', () => recoveryTests(engine))
     describe('what is done to runs', () => runMoveTests(engine))
     describe('the trail, and what is left', () => auditTests(engine))
@@ -64,8 +63,7 @@ export function conformance(engine: Engine): void {
     describe('watching', () => monitoringTests(engine))
     describe('samples', () => sampleTests(engine))
     describe('retention', () => retentionTests(engine))
-    describe('alerts and operations', () => alertTests(engine))
-    describe('sessions', () => sessionTests(engine))
+    describe('operations', () => operationTests(engine))
     describe('inspection', () => inspectionTests(engine))
     describe('faults', () => faultTests(engine))
   })

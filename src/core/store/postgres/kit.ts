@@ -1,7 +1,10 @@
 /** What a feature's own statements on PostgreSQL are made of. */
+export { parseAddress, withDatabase } from './address.ts'
 export { recordAuditEntries } from './audit.ts'
+export { connectTo } from './connect.ts'
 export { ADD_ON_CONFLICT } from './counters.ts'
-export { ms, sql, type Connection, type Database, type Sql } from './database.ts'
-export { codeOf, isDataError } from './errors.ts'
-export { stripNulJson } from './strip-nul.ts'
+export { ms, sql, timestamp, type Connection, type Database, type Sql } from './database.ts'
+export { codeOf, isDataError, storeError } from './errors.ts'
+export { stripNul, stripNulJson } from './strip-nul.ts'
+export { closeClient } from './timeouts.ts'
 export { internalFunctions, writerOf } from './user-transaction.ts'

@@ -1,14 +1,12 @@
 import type { OpenOptions } from '../open.ts'
 import type { Store } from '../store.ts'
 import { parseAddress } from './address.ts'
-import { alertMethods } from './alerts.ts'
 import { auditMethods } from './audit.ts'
 import { beginMethods } from './begin.ts'
 import { checkpointMethods } from './checkpoints.ts'
 import { claimEndMethods } from './claim-ends.ts'
 import { claimMethods } from './claims.ts'
 import { CONNECTIONS_DEFAULT, Database, ms, sql } from './database.ts'
-import { executionMethods } from './executions.ts'
 import { sourceLockMethods } from './source-locks.ts'
 import { inspectMethods } from './inspect.ts'
 import { listMethods } from './lists.ts'
@@ -24,7 +22,6 @@ import { runMoveMethods } from './run-moves.ts'
 import { runMethods } from './runs.ts'
 import { retentionMethods } from './retention.ts'
 import { sampleMethods } from './samples.ts'
-import { sessionMethods } from './sessions.ts'
 import { settleMethods } from './settle.ts'
 import { probeServer } from './probe.ts'
 import { totalMethods } from './totals.ts'
@@ -67,7 +64,6 @@ export async function openPostgres(
     ...workerMethods(db),
     ...leaderMethods(db),
     ...sourceLockMethods(db),
-    ...executionMethods(db),
     ...recoveryMethods(db),
     ...runMoveMethods(db),
     ...replanMethods(db),
@@ -77,9 +73,7 @@ export async function openPostgres(
     ...deadLetterMethods(db),
     ...sampleMethods(db),
     ...retentionMethods(db),
-    ...alertMethods(db),
     ...operationMethods(db),
-    ...sessionMethods(db),
     ...inspectMethods(db),
     extend: async (extension) => (await extension.postgres())(db),
     close: () => db.close(),

@@ -58,29 +58,15 @@ const REMOVE_WORKERS = sql(
   SELECT count(*)::int AS count FROM gone
 `,
 )
-const REMOVE_ALERTS = sql(
-  'alert:remove',
-  /* sql */ `
-  WITH old AS (
-    SELECT cause FROM unstuck.alert WHERE resolved_at < ${timestamp('$1')}
-     ORDER BY resolved_at LIMIT $2 FOR UPDATE SKIP LOCKED
-  ),
-  gone AS (DELETE FROM unstuck.alert a USING old WHERE a.cause = old.cause RETURNING 1),
-  deliveries AS (DELETE FROM unstuck.alert_delivery t USING old WHERE t.cause = old.cause)
-  SELECT count(*)::int AS count FROM gone
-`,
-)
-
 export function retentionMethods(db: Database): Pick<Store, 'prune'> {
   return {
-    prune: async ({ samplesBefore = 0, statsBefore = 0, workers, alertsBefore = 0 }) => {
+    prune: async ({ samplesBefore = 0, statsBefore = 0, workers }) => {
       const samples =
         samplesBefore > 0 ? await remove(db, REMOVE_SAMPLES, [samplesBefore], SAMPLES_AT_ONCE) : 0
       if (statsBefore > 0) await foldWorkerStats(db, statsBefore)
       return {
         samples,
         workers: workers ? await removeWorkers(db, workers) : 0,
-        alerts: alertsBefore > 0 ? await remove(db, REMOVE_ALERTS, [alertsBefore]) : 0,
       }
     },
   }

@@ -6,7 +6,6 @@ import { pathToFileURL } from 'node:url'
 import { UnusableStoreError } from '../../model/errors.ts'
 import { assertTrusted } from '../../host/trusted-path.ts'
 import type { Store } from '../store.ts'
-import { alertMethods } from './alerts.ts'
 import { auditMethods } from './audit.ts'
 import { beginMethods } from './begin.ts'
 import { checkpointMethods } from './checkpoints.ts'
@@ -15,7 +14,6 @@ import { claimMethods } from './claims.ts'
 import { HOST_CLOCK, StoreClock, type HostClock } from './clock.ts'
 import { Connection, Database } from './database.ts'
 import { isBusy, storeError } from './errors.ts'
-import { executionMethods } from './executions.ts'
 import { sourceLockMethods } from './source-locks.ts'
 import { inspectMethods } from './inspect.ts'
 import { listMethods } from './lists.ts'
@@ -33,7 +31,6 @@ import { runMoveMethods } from './run-moves.ts'
 import { runMethods } from './runs.ts'
 import { retentionMethods } from './retention.ts'
 import { sampleMethods } from './samples.ts'
-import { sessionMethods } from './sessions.ts'
 import { settleMethods } from './settle.ts'
 import { totalMethods } from './totals.ts'
 import { deadLetterMethods } from './dead-letters.ts'
@@ -70,7 +67,6 @@ export async function openSqlite(file: string, host: HostClock = HOST_CLOCK): Pr
     ...presenceMethods(lockFolder),
     ...workerMethods(db, lockFolder),
     ...sourceLockMethods(db),
-    ...executionMethods(db),
     ...recoveryMethods(db),
     ...runMoveMethods(db),
     ...replanMethods(db),
@@ -80,9 +76,7 @@ export async function openSqlite(file: string, host: HostClock = HOST_CLOCK): Pr
     ...deadLetterMethods(db),
     ...sampleMethods(db),
     ...retentionMethods(db),
-    ...alertMethods(db),
     ...operationMethods(db),
-    ...sessionMethods(db),
     ...inspectMethods(db, lockFolder),
     extend: async (extension) => (await extension.sqlite())(db),
     close: () => db.close(),

@@ -40,28 +40,14 @@ const REMOVE_WORKERS = sql(
      LIMIT :limit)
 `,
 )
-const OLD_ALERTS = sql(
-  'alert:old',
-  /* sql */ `
-  SELECT cause FROM alert WHERE resolved_at < :resolvedBefore ORDER BY resolved_at LIMIT :limit
-`,
-)
-const IN_CAUSES = `cause IN (SELECT value FROM json_each(:causes))`
-const REMOVE_ALERTS = sql('alert:remove', `DELETE FROM alert WHERE ${IN_CAUSES}`)
-const REMOVE_DELIVERIES = sql(
-  'alert:remove-deliveries',
-  `DELETE FROM alert_delivery WHERE ${IN_CAUSES}`,
-)
-
 export function retentionMethods(db: Database): Pick<Store, 'prune'> {
   return {
-    prune: async ({ samplesBefore = 0, statsBefore = 0, workers, alertsBefore = 0 }) => {
+    prune: async ({ samplesBefore = 0, statsBefore = 0, workers }) => {
       const samples = samplesBefore > 0 ? await removeSamples(db, samplesBefore) : 0
       if (statsBefore > 0) await foldWorkerStats(db, statsBefore)
       return {
         samples,
         workers: workers ? await removeWorkers(db, workers) : 0,
-        alerts: alertsBefore > 0 ? await removeAlerts(db, alertsBefore) : 0,
       }
     },
   }
@@ -91,14 +77,4 @@ async function foldWorkerStats(db: Database, endedBefore: number): Promise<void>
 const removeWorkers = (db: Database, bounds: EndedWorkerBounds): Promise<number> =>
   deleteInBatches(() =>
     db.write('worker:remove', (tx) => tx.run(REMOVE_WORKERS, { ...bounds, limit: DELETE_BATCH })),
-  )
-
-const removeAlerts = (db: Database, resolvedBefore: number): Promise<number> =>
-  deleteInBatches(() =>
-    db.write('alert:remove', (tx) => {
-      const old = tx.all<{ cause: string }>(OLD_ALERTS, { resolvedBefore, limit: DELETE_BATCH })
-      const causes = JSON.stringify(old.map(({ cause }) => cause))
-      tx.run(REMOVE_DELIVERIES, { causes })
-      return tx.run(REMOVE_ALERTS, { causes })
-    }),
   )

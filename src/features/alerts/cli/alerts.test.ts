@@ -11,6 +11,7 @@ import {
 import { httpSink, mailSink } from '../../../testing/test-receivers.ts'
 import { temporaryFolder } from '../../../testing/sqlite-engine.ts'
 import { unstuck, type CliResult } from '../../../testing/unstuck-cli.ts'
+import { ALERT_STORE } from '../../../features/alerts/store/store.ts'
 
 const CANARY = 'canary-hunter2'
 const ALLOW_LOCAL = { allowPrivate: true, allowHttp: true }
@@ -80,7 +81,9 @@ describe('alerts', { concurrency: true }, () => {
     const { stdout } = await ctx.cli(['alerts', 'list'])
     assert.equal(stdout, 'No alert is open.\n')
     const run = await enqueueCrawl(ctx.store, 1)
-    await ctx.store.raiseAlert({
+    await (
+      await ctx.store.extend(ALERT_STORE)
+    ).raiseAlert({
       cause: `dead ${run}`,
       owner: 'o',
       rule: 'dead',
@@ -157,7 +160,7 @@ describe('alerts', { concurrency: true }, () => {
       hook.received.map(({ body }) => [body.event, body.alert.run]),
       [['raised', parked]],
     )
-    assert.ok((await store.openAlerts())[0]!.lastSentAt)
+    assert.ok((await (await store.extend(ALERT_STORE)).openAlerts())[0]!.lastSentAt)
   })
 
   test('of a parent and its worker processes only the parent checks alerts, and notifies before it ends', async () => {

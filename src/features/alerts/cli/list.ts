@@ -1,4 +1,4 @@
-import type { Alert } from '../../../core/model/alert.ts'
+import { ALERT_STORE, type Alert } from '../../../features/alerts/store/store.ts'
 import { EXIT } from '../../../core/model/exit-codes.ts'
 import { shortId } from '../../../core/model/id.ts'
 import type { Millis } from '../../../core/model/time.ts'
@@ -16,7 +16,7 @@ export const command = defineCommand({
   async run({ database }) {
     const store = await database.openIfExists()
     const now = store ? await store.now() : Date.now()
-    const open = store ? await store.openAlerts() : []
+    const open = store ? await (await store.extend(ALERT_STORE)).openAlerts() : []
     return {
       data: { items: open.map(alertView), next: null },
       print: (writer) => printOpenAlerts(writer, open, now),

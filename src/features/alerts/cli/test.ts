@@ -1,4 +1,4 @@
-import { CHANNEL_NAMES, type ChannelName } from '../../../core/model/alert-rule.ts'
+import { CHANNEL_NAMES, type ChannelName } from '../../../features/alerts/rule.ts'
 import { UsageError } from '../../../core/model/errors.ts'
 import { EXIT } from '../../../core/model/exit-codes.ts'
 import { newId } from '../../../core/model/id.ts'

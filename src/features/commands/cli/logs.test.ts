@@ -18,6 +18,7 @@ import {
   type CliTestContext,
 } from '../../../testing/cli-test-context.ts'
 import { cliCommand, unstuck } from '../../../testing/unstuck-cli.ts'
+import { COMMAND_STORE } from '../../../features/commands/store/store.ts'
 
 let ctx: CliTestContext
 before(async () => {
@@ -32,7 +33,9 @@ async function startCommand(source: string, host = hostname(), log?: string): Pr
   const worker = await ctx.registerLiveWorker(source)
   const claim = await beginOne(ctx.store, worker, { source })
   const places = createRunFolder(ctx.cwd, claim.run)
-  await ctx.store.startExecution({
+  await (
+    await ctx.store.extend(COMMAND_STORE)
+  ).startExecution({
     id: newId(),
     run: claim.run,
     worker,

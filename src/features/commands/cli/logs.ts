@@ -2,7 +2,7 @@ import { hostname } from 'node:os'
 import { dirname } from 'node:path'
 import process from 'node:process'
 import { NotFoundError, StoreUnavailableError } from '../../../core/model/errors.ts'
-import type { Execution } from '../../../core/model/execution.ts'
+import { COMMAND_STORE, type Execution } from '../../../features/commands/store/store.ts'
 import { shortId } from '../../../core/model/id.ts'
 import { isLive, type Run } from '../../../core/model/run.ts'
 import { safeJson } from '../../../core/events/safe-text.ts'
@@ -64,7 +64,7 @@ type Search = {
 
 /** The log that is here. Says why, and what to do, when there is none. */
 async function findLog({ store, run, here, output }: Search): Promise<string> {
-  const executions = await store.executions(run.id, EXECUTIONS_MAX)
+  const executions = await (await store.extend(COMMAND_STORE)).executions(run.id, EXECUTIONS_MAX)
   const [newest] = executions
   for (const path of new Set([...executions.map(({ log }) => log), here])) {
     if (!(await logExists(path, run.id))) continue
@@ -82,7 +82,7 @@ async function waitForLog(search: Search, enough: AbortSignal): Promise<string |
   for (let hasSaid = false; ; hasSaid = true) {
     const isWaiting =
       isLive((await store.run(run.id))?.status ?? 'cancelled') &&
-      (await store.executions(run.id, 1)).length === 0 &&
+      (await (await store.extend(COMMAND_STORE)).executions(run.id, 1)).length === 0 &&
       !(await logExists(search.here, run.id))
     if (!isWaiting) return findLog(search)
     if (!hasSaid) output.note(`Run ${shortId(run.id)} has printed nothing yet. Waiting for it.`)

@@ -19,6 +19,7 @@ import {
   createCliTestContext,
   type CliTestContext,
 } from '../../../testing/cli-test-context.ts'
+import { COMMAND_STORE } from '../../../features/commands/store/store.ts'
 
 const JUDGED =
   'id source status createdAt startedAt finishedAt lastActivityAt done total extracted skipped attempt error owner ' +
@@ -54,7 +55,9 @@ async function createEndedRun(
   const worker = await registerLiveWorker(source)
   const begun = await beginOne(store, worker, { source })
   const { outputDir, logPath } = runFolder(base, begun.run)
-  await store.startExecution({
+  await (
+    await store.extend(COMMAND_STORE)
+  ).startExecution({
     id: newId(),
     run: begun.run,
     worker,

@@ -29,6 +29,7 @@ import { HTTP_METRICS } from './http-metrics.ts'
 import { ErrorLog } from '../error-log.ts'
 import type { ServerContext } from '../route.ts'
 import { registerMetrics, scrape as answer } from './metrics.ts'
+import { ALERT_STORE } from '../../../features/alerts/store/store.ts'
 
 const policyOf = makePolicyOf(NO_OVERRIDES)
 
@@ -69,7 +70,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
     await store.heartbeat({ worker: me, claimIds: [mine.claimId], loopLagMs: 0, stats })
     await enqueueSingle(store, 'waiting')
     const alert = { cause: 'c', owner: 'o', rule: 'dead', source: null, run: null, because: 'x' }
-    await store.raiseAlert({ ...alert, command: 'y' })
+    await (await store.extend(ALERT_STORE)).raiseAlert({ ...alert, command: 'y' })
 
     const metrics = await scrape(ctx)
     const value = (name: string, ...labels: string[]) => valueOf(metrics, name, ...labels)

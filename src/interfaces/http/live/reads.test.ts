@@ -20,6 +20,8 @@ import { createHttpTestContext, type HttpTestContext } from '../../../testing/ht
 import { postgresEngine } from '../../../testing/postgres-engine.ts'
 import { sqliteEngine, temporaryFolder } from '../../../testing/sqlite-engine.ts'
 import { alert, logPage, series } from '../../../presenters/schema/overview.ts'
+import { ALERT_STORE } from '../../../features/alerts/store/store.ts'
+import { COMMAND_STORE } from '../../../features/commands/store/store.ts'
 
 async function get(ctx: HttpTestContext, path: string, status = 200) {
   const answer = await ctx.call('GET', path, { as: 'viewer' })
@@ -109,11 +111,13 @@ test('a log that is not on this host is reported with its location', async () =>
     startedAt: 0,
     end: null,
   }
-  await store.startExecution(execution)
+  await (await store.extend(COMMAND_STORE)).startExecution(execution)
   const { because, lines } = await get(ctx, `/api/runs/${elsewhere}/log`)
   assert.match(because, new RegExp(`far-away: call .unstuck logs ${shortId(elsewhere)}. there`))
   assert.deepEqual(lines, [])
-  await store.startExecution({ ...execution, id: newId(), host: hostname(), startedAt: 1 })
+  await (
+    await store.extend(COMMAND_STORE)
+  ).startExecution({ ...execution, id: newId(), host: hostname(), startedAt: 1 })
   const here = await get(ctx, `/api/runs/${elsewhere}/log`)
   assert.match(here.because, /where it was started/)
   assert.doesNotMatch(JSON.stringify(here), /etc|root:/)
@@ -166,9 +170,13 @@ test('open and resolved alerts are listed separately', async () => {
     because: 'it is dead',
     command: 'unstuck clean',
   }
-  await store.raiseAlert({ cause: 'one', ...fact })
-  await store.raiseAlert({ cause: 'two', ...fact })
-  await store.resolveAlert((await store.openAlerts()).find(({ cause }) => cause === 'one')!)
+  await (await store.extend(ALERT_STORE)).raiseAlert({ cause: 'one', ...fact })
+  await (await store.extend(ALERT_STORE)).raiseAlert({ cause: 'two', ...fact })
+  await (
+    await store.extend(ALERT_STORE)
+  ).resolveAlert(
+    (await (await store.extend(ALERT_STORE)).openAlerts()).find(({ cause }) => cause === 'one')!,
+  )
   const answer = await get(ctx, '/api/alerts')
   assert.deepEqual(
     v.parse(v.object({ open: v.array(alert), recent: v.array(alert) }), answer),

@@ -9,6 +9,7 @@ import { hubOf } from './hub.ts'
 import { scrape } from './metrics.ts'
 import { readRunLog } from './run-log.ts'
 import { seriesOf } from './series.ts'
+import { ALERT_STORE } from '../../../features/alerts/store/store.ts'
 
 const SERIES_MAX_MS = 7 * 86_400_000
 const RECENT_ALERTS = 50
@@ -79,10 +80,13 @@ export const LIVE_ROUTES: readonly Route<any, any, any, any>[] = [
     summary: 'Alerts that are open, and those that were resolved last.',
     role: 'viewer',
     response: v.object({ open: v.array(alert), recent: v.array(alert) }),
-    handle: async ({ server: { store } }) => ({
-      open: (await store.openAlerts()).map(alertView),
-      recent: (await store.recentAlerts(RECENT_ALERTS)).map(alertView),
-    }),
+    handle: async ({ server: { store } }) => {
+      const alerts = await store.extend(ALERT_STORE)
+      return {
+        open: (await alerts.openAlerts()).map(alertView),
+        recent: (await alerts.recentAlerts(RECENT_ALERTS)).map(alertView),
+      }
+    },
   }),
   defineRoute({
     method: 'GET',

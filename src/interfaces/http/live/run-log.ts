@@ -16,6 +16,7 @@ import { readLogPage } from '../../../features/commands/log-page.ts'
 import type { Store } from '../../../core/store/store.ts'
 import { formatFacts } from '../../../features/journal/text.ts'
 import type { logPage } from '../../../presenters/schema/overview.ts'
+import { COMMAND_STORE } from '../../../features/commands/store/store.ts'
 
 export type RunLog = InferOutput<typeof logPage>
 
@@ -73,7 +74,7 @@ async function realFolder(base: string, ...parts: string[]): Promise<string | nu
 }
 
 async function explainMissingLog({ store }: LogContext, run: Run): Promise<string> {
-  const [newest] = await store.executions(run.id, 1)
+  const [newest] = await (await store.extend(COMMAND_STORE)).executions(run.id, 1)
   const command = unstuckCommand('logs', [shortId(run.id)])
   if (newest && newest.host !== hostname()) {
     return `It was kept on ${newest.host}: call \`${command}\` there.`

@@ -1,7 +1,6 @@
-import { ALERT_OWNER_TIMEOUT_MS } from '../../model/alert.ts'
-import type { Store } from '../store.ts'
-import { toAlert, type AlertRow } from '../list-rows.ts'
-import { sql, type Database } from './database.ts'
+import { DELETE_BATCH, deleteInBatches } from '../../../core/store/list-rows.ts'
+import { sql, type Database } from '../../../core/store/sqlite/kit.ts'
+import { ALERT_OWNER_TIMEOUT_MS, toAlert, type AlertRow, type AlertStore } from './store.ts'
 
 const COLUMNS = /* sql */ `
   alert.*, (SELECT json_group_object(destination, json_object('sentAt', raised_sent_at, 'endedAt', resolved_sent_at))
@@ -59,12 +58,20 @@ const RESOLVE = sql(
 `,
 )
 
-type AlertMethods = Pick<
-  Store,
-  'openAlerts' | 'recentAlerts' | 'raiseAlert' | 'markDelivered' | 'resolveAlert'
->
+const OLD_ALERTS = sql(
+  'alert:old',
+  /* sql */ `
+  SELECT cause FROM alert WHERE resolved_at < :resolvedBefore ORDER BY resolved_at LIMIT :limit
+`,
+)
+const IN_CAUSES = `cause IN (SELECT value FROM json_each(:causes))`
+const REMOVE_ALERTS = sql('alert:remove', `DELETE FROM alert WHERE ${IN_CAUSES}`)
+const REMOVE_DELIVERIES = sql(
+  'alert:remove-deliveries',
+  `DELETE FROM alert_delivery WHERE ${IN_CAUSES}`,
+)
 
-export function alertMethods(db: Database): AlertMethods {
+export function alertMethods(db: Database): AlertStore {
   return {
     openAlerts: async () => db.read((tx) => tx.all<AlertRow>(OPEN)).map(toAlert),
     recentAlerts: async (limit) =>
@@ -87,5 +94,14 @@ export function alertMethods(db: Database): AlertMethods {
         const believed = { cause, owner, lastSeenAt }
         return tx.run(RESOLVE, { ...believed, now: tx.now() }) > 0
       }),
+    pruneAlerts: (resolvedBefore) =>
+      deleteInBatches(() =>
+        db.write('alert:remove', (tx) => {
+          const old = tx.all<{ cause: string }>(OLD_ALERTS, { resolvedBefore, limit: DELETE_BATCH })
+          const causes = JSON.stringify(old.map(({ cause }) => cause))
+          tx.run(REMOVE_DELIVERIES, { causes })
+          return tx.run(REMOVE_ALERTS, { causes })
+        }),
+      ),
   }
 }

@@ -1,123 +1,23 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { UsageError } from '../../model/errors.ts'
-import type { Execution, ExecutionEnd } from '../../model/execution.ts'
 import { newId, type RunId } from '../../model/id.ts'
 import { DEFAULT_POLICY } from '../../model/policy.ts'
 import {
-  assertAllOk,
   assertLeaseLost,
   begin,
   beginOne,
   recoverWorker,
   registerWorker,
   unwrap,
-  enqueueSingle,
   SOURCE,
   getTarget,
 } from '../../../testing/fixtures.ts'
 import type { Engine } from '../../../testing/test-database.ts'
 import type { Store } from '../store.ts'
 
-/** What a wrapped command leaves behind: its lives, its signs of activity, and what it was given. */
-export function executionTests(engine: Engine): void {
-  test("the executions of a run's command are listed newest first, as recorded", async () => {
-    await using db = await engine.fresh()
-    const store = await db.open()
-    const [run, other] = [await enqueueSingle(store), await enqueueSingle(store, 'another')]
-    const [first, second, third] = [newId(), newId(), newId()]
-      .sort()
-      .map((id) => ({ ...anExecution(run), id })) as [Execution, Execution, Execution]
-    for (const execution of [second, first, anExecution(other), third]) {
-      await store.startExecution(execution)
-    }
-
-    await store.endExecution(second.id, END)
-
-    assert.deepEqual(await store.executions(run, 10), [third, { ...second, end: END }, first])
-    assert.deepEqual(await store.executions(run, 1), [third])
-    assert.deepEqual(await store.executions(newId(), 10), [])
-  })
-
-  test('a start that is recorded twice is one, and does not undo its end', async () => {
-    await using db = await engine.fresh()
-    const store = await db.open()
-    const run = await enqueueSingle(store)
-    const execution = anExecution(run)
-
-    await store.startExecution(execution)
-    await store.endExecution(execution.id, END)
-    await store.startExecution({ ...execution, log: 'another' })
-
-    assert.deepEqual(await store.executions(run, 10), [{ ...execution, end: END }])
-  })
-
-  test('a command ends once: a later record of its end is ignored', async () => {
-    await using db = await engine.fresh()
-    const store = await db.open()
-    const run = await enqueueSingle(store)
-    const execution = anExecution(run)
-    const killed = { ...END, exitCode: null, signal: 'SIGKILL', peakMemory: null, artifacts: 0 }
-    await store.startExecution(execution)
-
-    await store.endExecution(execution.id, killed)
-    await store.endExecution(execution.id, END)
-    await store.endExecution(newId(), END)
-
-    assert.deepEqual(await store.executions(run, 10), [{ ...execution, end: killed }])
-  })
-
-  test('one that never started is recorded together with its end', async () => {
-    await using db = await engine.fresh()
-    const store = await db.open()
-    const run = await enqueueSingle(store)
-    const end = { ...END, exitCode: 127, because: 'there is no such command' }
-    const execution = { ...anExecution(run), end }
-
-    await store.startExecution(execution)
-
-    assert.deepEqual(await store.executions(run, 10), [execution])
-  })
-
-  test('what a command is called or ended by may be any text', async () => {
-    await using db = await engine.fresh()
-    const store = await db.open()
-    const run = await enqueueSingle(store)
-    const command = ['sh', '-c', `echo "it's" {$HOME}, \\ ü 🦊`, '']
-    const execution = { ...anExecution(run), command, log: `/tmp/a "b"/ü.log` }
-    await store.startExecution(execution)
-
-    await store.endExecution(execution.id, { ...END, because: 'half a NUL \0 and \ud83d' })
-
-    const [told] = await store.executions(run, 1)
-    assert.deepEqual([told!.command, told!.log], [command, execution.log])
-    assert.match(told!.end!.because, /^half a NUL/)
-  })
-
-  test('a run that is deleted takes its executions along, and no others', async () => {
-    await using db = await engine.fresh()
-    const store = await db.open()
-    const claimed = await beginOne(store, await registerWorker(store))
-    const other = await enqueueSingle(store, 'another')
-    await store.startExecution(anExecution(claimed.run))
-    await store.startExecution(anExecution(other))
-    assertAllOk(await store.finish([claimed]))
-    await store.settle()
-
-    await store.deleteRun({
-      run: claimed.run,
-      withItems: false,
-      actor: 'the tests',
-      because: 'asked',
-    })
-
-    const left = await db.raw(`SELECT run_id FROM ${db.table('execution')}`)
-    assert.deepEqual(
-      left.map((row) => row['run_id']),
-      [other],
-    )
-  })
-
+/** Reported activity of a run, and its input. */
+export function activityTests(engine: Engine): void {
   test('a sign of activity moves its target and its run, and costs nothing else', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
@@ -249,29 +149,6 @@ export function executionTests(engine: Engine): void {
 
     assert.equal(await store.liveRun(SOURCE), null)
   })
-}
-
-const END: ExecutionEnd = {
-  at: 1_800_000_123_456,
-  exitCode: 3,
-  signal: null,
-  because: 'it ended by itself',
-  artifacts: 12,
-  peakMemory: 5_000_000_000,
-}
-
-function anExecution(run: RunId): Execution {
-  return {
-    id: newId(),
-    run,
-    worker: newId(),
-    host: 'box',
-    command: ['python', 'run.py'],
-    outputDir: '/srv/out',
-    log: '/srv/out/log',
-    startedAt: 1_800_000_000_001,
-    end: null,
-  }
 }
 
 async function queueWith(store: Store, input: unknown, source = SOURCE): Promise<RunId> {

@@ -1,8 +1,6 @@
-import { ALERT_OWNER_TIMEOUT_MS } from '../../model/alert.ts'
-import type { Store } from '../store.ts'
-import { toAlert, type AlertRow } from '../list-rows.ts'
-import { timestamp, ms, sql, type Database } from './database.ts'
-import { stripNul } from './strip-nul.ts'
+import { DELETE_BATCH, deleteInBatches } from '../../../core/store/list-rows.ts'
+import { ms, sql, stripNul, timestamp, type Database } from '../../../core/store/postgres/kit.ts'
+import { ALERT_OWNER_TIMEOUT_MS, toAlert, type AlertRow, type AlertStore } from './store.ts'
 
 const COLUMNS = /* sql */ `
   cause, owner, rule, source, run_id, because, command, ${ms('since')} AS since,
@@ -31,7 +29,7 @@ const STILL_OPEN = sql(
   RETURNING cause
 `,
 )
-// Of all that raise it at once, one gets a row back.
+// Of several that raise it at once, one gets a row back.
 const RAISE = sql(
   'alert:raise',
   /* sql */ `
@@ -71,12 +69,20 @@ const RESOLVE = sql(
 `,
 )
 
-type AlertMethods = Pick<
-  Store,
-  'openAlerts' | 'recentAlerts' | 'raiseAlert' | 'markDelivered' | 'resolveAlert'
->
+const REMOVE_ALERTS = sql(
+  'alert:remove',
+  /* sql */ `
+  WITH old AS (
+    SELECT cause FROM unstuck.alert WHERE resolved_at < ${timestamp('$1')}
+     ORDER BY resolved_at LIMIT $2 FOR UPDATE SKIP LOCKED
+  ),
+  gone AS (DELETE FROM unstuck.alert a USING old WHERE a.cause = old.cause RETURNING 1),
+  deliveries AS (DELETE FROM unstuck.alert_delivery t USING old WHERE t.cause = old.cause)
+  SELECT count(*)::int AS count FROM gone
+`,
+)
 
-export function alertMethods(db: Database): AlertMethods {
+export function alertMethods(db: Database): AlertStore {
   return {
     openAlerts: async () => (await db.all<AlertRow>(OPEN)).map(toAlert),
     recentAlerts: async (limit) => (await db.all<AlertRow>(RESOLVED, [limit])).map(toAlert),
@@ -89,12 +95,17 @@ export function alertMethods(db: Database): AlertMethods {
       const raised = await db.all(RAISE, [cause, owner, rule, source, run, because, command])
       return raised.length > 0
     },
-    // In one order for all, so that two that mark the same ones do not wait for each other.
+    // Sorted, so that two calls with the same causes do not deadlock.
     markDelivered: async ({ causes, destination, event }) => {
       const sorted = [...new Set(causes.map(stripNul))].sort()
       await db.all(event === 'sent' ? SENT : ENDED, [sorted, destination])
     },
     resolveAlert: async ({ cause, owner, lastSeenAt }) =>
       (await db.all(RESOLVE, [stripNul(cause), owner, lastSeenAt])).length > 0,
+    pruneAlerts: (resolvedBefore) =>
+      deleteInBatches(async () => {
+        const values = [resolvedBefore, DELETE_BATCH]
+        return (await db.all<{ count: number }>(REMOVE_ALERTS, values))[0]!.count
+      }),
   }
 }

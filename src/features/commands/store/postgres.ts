@@ -1,8 +1,12 @@
-import type { ExecutionEnd } from '../../model/execution.ts'
-import { toExecution, type ExecutionRow } from '../command-rows.ts'
-import type { Store } from '../store.ts'
-import { timestamp, ms, sql, type Database } from './database.ts'
-import { stripNul, stripNulJson } from './strip-nul.ts'
+import {
+  ms,
+  sql,
+  stripNul,
+  stripNulJson,
+  timestamp,
+  type Database,
+} from '../../../core/store/postgres/kit.ts'
+import { toExecution, type CommandStore, type ExecutionEnd, type ExecutionRow } from './store.ts'
 
 const START = sql(
   'execution:start',
@@ -13,7 +17,7 @@ const START = sql(
   ON CONFLICT (id) DO NOTHING
 `,
 )
-// What ended has ended once: a second report does not change how.
+// A command ends once: a second report changes nothing.
 const END = sql(
   'execution:end',
   /* sql */ `
@@ -32,9 +36,7 @@ const LIST = sql(
 `,
 )
 
-export function executionMethods(
-  db: Database,
-): Pick<Store, 'startExecution' | 'endExecution' | 'executions'> {
+export function executionMethods(db: Database): CommandStore {
   return {
     startExecution: async ({ id, run, worker, host, command, outputDir, log, startedAt, end }) => {
       const words = stripNulJson(command)

@@ -1,21 +1,25 @@
 import type { Client, QueryConfig } from 'pg'
-import { UnusableStoreError } from '../../model/errors.ts'
-import { parseAddress, withDatabase } from './address.ts'
-import { connectTo } from './connect.ts'
-import { codeOf, storeError } from './errors.ts'
-import { closeClient } from './timeouts.ts'
+import { UnusableStoreError } from '../../../core/model/errors.ts'
+import {
+  closeClient,
+  codeOf,
+  connectTo,
+  parseAddress,
+  storeError,
+  withDatabase,
+} from '../../../core/store/postgres/kit.ts'
 
-/** A database that holds nothing of anybody: made for a trial, and gone after it. */
+/** An empty database for one trial. */
 export type Scratch = {
   readonly name: string
   readonly address: string
   readonly drop: () => Promise<void>
 }
 
-/** Names are ours and go into statements as they are. */
+/** Names are not quoted in statements. */
 const NAME = /^[a-z][a-z0-9_]{0,62}$/
-/** A new database is a copy of a whole one. */
-const PATIENCE_MS = 60_000
+/** Creating a database copies a template. */
+const QUERY_TIMEOUT_MS = 60_000
 const NOT_PERMITTED = '42501'
 
 /** Makes an empty database beside the one at the address, on the same server and with the same login. */
@@ -26,7 +30,7 @@ export async function createScratch(server: string, name: string): Promise<Scrat
   return {
     name,
     address,
-    // Who is still connected must not keep it.
+    // FORCE ends connections that are still open.
     drop: () => ask(server, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`),
   }
 }
@@ -37,7 +41,7 @@ async function ask(server: string, statement: string): Promise<void> {
   let client: Client | undefined
   try {
     client = await connectTo(address, 'writable')
-    await client.query({ text: statement, query_timeout: PATIENCE_MS } as QueryConfig)
+    await client.query({ text: statement, query_timeout: QUERY_TIMEOUT_MS } as QueryConfig)
   } catch (error) {
     throw codeOf(error) === NOT_PERMITTED ? notPermitted(where, error) : storeError(error, where)
   } finally {

@@ -1,5 +1,5 @@
-import type { Session, HttpSessionStore } from '../http-session-store.ts'
-import { ms, sql, type Database } from './database.ts'
+import { ms, sql, type Database } from '../../../core/store/postgres/kit.ts'
+import type { Session, SessionStore } from './store.ts'
 
 const CREATE = sql(
   'session:create',
@@ -19,19 +19,16 @@ const FIND = sql(
 const DELETE = sql('session:delete', `DELETE FROM unstuck.http_session WHERE id = $1 RETURNING id`)
 const PRUNE = sql(
   'session:prune',
-  /* sql */ `
-  WITH gone AS (DELETE FROM unstuck.http_session WHERE expires_at <= clock_timestamp() RETURNING 1)
-  SELECT count(*)::int AS count FROM gone
-`,
+  `DELETE FROM unstuck.http_session WHERE expires_at <= clock_timestamp()`,
 )
 
-export function sessionMethods(db: Database): HttpSessionStore {
+export function sessionMethods(db: Database): SessionStore {
   return {
     createSession: async ({ id, token, tokenMark, lastsMs }) => {
+      await db.all(PRUNE)
       await db.all(CREATE, [id, token, tokenMark, lastsMs])
     },
     session: async (id) => (await db.all<Session>(FIND, [id]))[0] ?? null,
     deleteSession: async (id) => (await db.all(DELETE, [id])).length > 0,
-    pruneSessions: async () => (await db.all<{ count: number }>(PRUNE))[0]!.count,
   }
 }

@@ -1,4 +1,5 @@
-import type { Millis } from '../model/time.ts'
+import type { Millis } from '../../../core/model/time.ts'
+import type { StoreExtension } from '../../../core/store/store.ts'
 
 /** A browser that logged in to the dashboard. */
 export type Session = {
@@ -15,12 +16,16 @@ export type Session = {
 export type NewSession = Pick<Session, 'id' | 'token' | 'tokenMark'> & { readonly lastsMs: number }
 
 /** Sessions of the dashboard. Every server on the database sees the same ones. */
-export interface HttpSessionStore {
+export interface SessionStore {
+  /** Also deletes expired sessions. */
   createSession(session: NewSession): Promise<void>
   /** Returns null if there is no such session, or it has expired. */
   session(id: string): Promise<Session | null>
   /** Ends a session. Returns false if there was none. */
   deleteSession(id: string): Promise<boolean>
-  /** Deletes expired sessions. Returns how many. */
-  pruneSessions(): Promise<number>
+}
+
+export const SESSION_STORE: StoreExtension<SessionStore> = {
+  sqlite: async () => (await import('./sqlite.ts')).sessionMethods,
+  postgres: async () => (await import('./postgres.ts')).sessionMethods,
 }

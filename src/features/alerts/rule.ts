@@ -6,11 +6,11 @@ export type AlertKind = (typeof ALERT_KINDS)[number]
 export const CHANNEL_NAMES = ['slack', 'email', 'webhook'] as const
 export type ChannelName = (typeof CHANNEL_NAMES)[number]
 
-/** When to tell, of whom, and how. */
+/** When to alert, for which sources, and over which channels. */
 export type AlertRule = {
-  /** Empty: of all sources. */
+  /** Empty: all sources. */
   readonly sources: readonly string[]
-  /** Empty: it only shows on the dashboard. */
+  /** Empty: the alert is only listed. */
   readonly to: readonly ChannelName[]
   /** Repeats the notification after this long while the alert is open; null: never. */
   readonly repeatMs: number | null

@@ -1,7 +1,5 @@
-import type { ExecutionEnd } from '../../model/execution.ts'
-import { toExecution, type ExecutionRow } from '../command-rows.ts'
-import type { Store } from '../store.ts'
-import { sql, type Database, type Params } from './database.ts'
+import { sql, type Database, type Params } from '../../../core/store/sqlite/kit.ts'
+import { toExecution, type CommandStore, type ExecutionEnd, type ExecutionRow } from './store.ts'
 
 const START = sql(
   'execution:start',
@@ -13,7 +11,7 @@ const START = sql(
   ON CONFLICT (id) DO NOTHING
 `,
 )
-// What ended has ended once: a second report does not change how.
+// A command ends once: a second report changes nothing.
 const END = sql(
   'execution:end',
   /* sql */ `
@@ -29,9 +27,7 @@ const LIST = sql(
 
 type SqliteExecutionRow = Omit<ExecutionRow, 'command'> & { command: string }
 
-export function executionMethods(
-  db: Database,
-): Pick<Store, 'startExecution' | 'endExecution' | 'executions'> {
+export function executionMethods(db: Database): CommandStore {
   return {
     startExecution: ({ end, command, ...execution }) =>
       db.write('execution:start', (tx) => {

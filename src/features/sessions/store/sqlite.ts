@@ -1,5 +1,5 @@
-import type { Session, HttpSessionStore } from '../http-session-store.ts'
-import { sql, type Database } from './database.ts'
+import { sql, type Database } from '../../../core/store/sqlite/kit.ts'
+import type { Session, SessionStore } from './store.ts'
 
 const CREATE = sql(
   'session:create',
@@ -19,10 +19,11 @@ const FIND = sql(
 const DELETE = sql('session:delete', `DELETE FROM http_session WHERE id = :id`)
 const PRUNE = sql('session:prune', `DELETE FROM http_session WHERE expires_at <= :now`)
 
-export function sessionMethods(db: Database): HttpSessionStore {
+export function sessionMethods(db: Database): SessionStore {
   return {
     createSession: ({ id, token, tokenMark, lastsMs }) =>
       db.write('session', (tx) => {
+        tx.run(PRUNE, { now: tx.now() })
         tx.run(CREATE, { id, token, tokenMark, lastsMs, now: tx.now() })
       }),
     session: async (id) => {
@@ -30,6 +31,5 @@ export function sessionMethods(db: Database): HttpSessionStore {
       return row ? { ...row } : null
     },
     deleteSession: (id) => db.write('session', (tx) => tx.run(DELETE, { id }) > 0),
-    pruneSessions: () => db.write('session', (tx) => tx.run(PRUNE, { now: tx.now() })),
   }
 }
