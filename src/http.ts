@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import {
   ANYTHING,
-  checkOptions,
+  checkCall,
   BOOLEAN,
   FUNCTION,
   optional,
@@ -10,10 +10,11 @@ import {
 } from './core/model/fields.ts'
 import { dataFolder } from './lib/files/data-folder.ts'
 import { databaseAddress } from './lib/files/config-file.ts'
-import type { Unstuck } from './interfaces/library/open.ts'
+import type { Unstuck } from './interfaces/library/types.ts'
+import { UnstuckClient } from './interfaces/library/unstuck.ts'
 import { openAll } from './app/open-database.ts'
 import type { Store } from './core/store/store.ts'
-import { loadSettings, type Config } from './app/config.ts'
+import { DATABASE_FIELDS, loadSettings, type DatabaseOptions } from './app/config.ts'
 import type { Settings } from './contracts/settings.ts'
 import { createApp } from './interfaces/http/app.ts'
 import { normalizeBasePath } from './interfaces/http/base-path.ts'
@@ -23,37 +24,29 @@ import { TokenFile } from './app/token-file.ts'
 import { requireAccessOption } from './interfaces/http/required-access.ts'
 
 export type { Access, Visitor } from './interfaces/http/auth.ts'
-export { registerMetrics } from './interfaces/http/live/metrics.ts'
 export type { Role } from './core/model/role.ts'
 
-export type HandlerOptions = {
-  /** `sqlite:PATH` or `postgres://…`; else UNSTUCK_DB, else that of `unstuck.config.ts`, else the default. */
-  db?: string
-  /** One that is open already, instead of `db`, with the tables that it was opened with. It stays open. */
-  unstuck?: Unstuck
-  /** Instead of the config's. */
-  preset?: Config['preset']
-  /** Tables of your own, beside those of the config. */
-  adopted?: Config['adopted']
-  /** Where it is mounted, as in `/unstuck`. */
-  basePath?: string
-  /** Who is calling, by the sessions of the server around it; null for nobody. */
-  access?: Access
-  /** The file that `unstuck tokens add` writes, for those who come with a token. */
-  tokens?: string
-  /** Only show. */
-  readOnly?: boolean
-  /** A proxy in front says who calls and whether it is https. */
-  trustProxy?: boolean
-  /** Hears what went wrong inside, a line each. */
-  log?: (line: string) => unknown
+/** Options of `createHandler`. `access`, `tokens` or both are required. */
+export type HandlerOptions = DatabaseOptions & {
+  /** An open Unstuck, instead of `db` and `config`. The handler does not close it. @default none */
+  unstuck?: Unstuck | undefined
+  /** The path that it is mounted at, as in `/unstuck`. @default '' */
+  basePath?: string | undefined
+  /** Returns the user of a request, by the sessions of your server; null: no user. @default `tokens` alone */
+  access?: Access | undefined
+  /** The file that `unstuck tokens add` writes. @default `access` alone */
+  tokens?: string | undefined
+  /** Refuses every change. @default false */
+  readOnly?: boolean | undefined
+  /** Believes the headers of a proxy in front about address and scheme. @default false */
+  trustProxy?: boolean | undefined
+  /** Gets a line for each internal error. @default stderr */
+  log?: ((line: string) => unknown) | undefined
 }
 
 const OPTIONS: Fields = {
-  db: optional(STRING),
+  ...DATABASE_FIELDS,
   unstuck: optional(ANYTHING),
-  preset: optional(ANYTHING),
-  adopted: optional(ANYTHING),
   basePath: optional(STRING),
   access: optional(FUNCTION),
   tokens: optional(STRING),
@@ -62,25 +55,29 @@ const OPTIONS: Fields = {
   log: optional(FUNCTION),
 }
 
-type Route = (request: Request) => Promise<Response>
+/** Handles one request. */
+export type Route = (request: Request) => Promise<Response>
 
-export type Handler = {
-  /** From request to response, as Hono mounts it. */
+/** The dashboard and the API, from `createHandler`. */
+export interface Handler extends AsyncDisposable {
+  /** Handles a request, as Hono mounts it. */
   fetch(request: Request, env?: unknown): Promise<Response>
   /** For Next.js: `export const { GET, HEAD, POST, DELETE } = handler.routes`. */
   readonly routes: Readonly<Record<'GET' | 'HEAD' | 'POST' | 'DELETE', Route>>
-  /** Streams end, and the database is let go. */
+  /** Ends live streams and closes the database, unless it was given as `unstuck`. */
   close(): Promise<void>
 }
 
 /**
- * The dashboard and the API inside a server of one's own. Closed by default: somebody has to say who may call. The
- * database is opened by the first call.
+ * Makes the dashboard and the API for a server of your own. Closed by default: `access` or `tokens` is required. The first
+ * request opens the database.
+ * @throws {UsageError} with every problem of the options.
+ * @example express().use('/unstuck', toNodeHandler(createHandler({ basePath: '/unstuck', access })))
  */
 export function createHandler(options: HandlerOptions): Handler {
   const { access, tokens, readOnly = false, trustProxy = false, log = logToStderr } = options
   requireAccessOption('createHandler', options)
-  checkOptions('createHandler()', options, OPTIONS)
+  checkCall('createHandler()', options, OPTIONS)
   const logLine = (line: string): void => void log(line)
   const basePath = normalizeBasePath(options.basePath ?? '')
   const settings = lazySettings(options)
@@ -104,23 +101,42 @@ export function createHandler(options: HandlerOptions): Handler {
   const fetch = (request: Request, env?: unknown): Promise<Response> =>
     app.fetch(request, peerOf(env))
   const route: Route = (request) => app.fetch(request, { hasWholePath: true })
+  const close = async (): Promise<void> => {
+    app.close()
+    await store.close()
+  }
   return {
     fetch,
     routes: { GET: route, HEAD: route, POST: route, DELETE: route },
-    async close() {
-      app.close()
-      await store.close()
-    },
+    close,
+    [Symbol.asyncDispose]: close,
   }
 }
 
-/** What Express and Node's own server hand over, and what Fastify does. */
-type NodeRequest = IncomingMessage | { readonly raw: IncomingMessage; readonly body?: unknown }
-type NodeResponse = ServerResponse | { readonly raw: ServerResponse; hijack(): unknown }
+/** A request of Express, Fastify or `node:http`. */
+export type NodeRequest =
+  | IncomingMessage
+  | {
+      /** The request of `node:http`. */
+      readonly raw: IncomingMessage
+      /** The body, if it was read already. */
+      readonly body?: unknown
+    }
 
-type NodeHandler = (request: NodeRequest, response: NodeResponse) => Promise<void>
+/** A response of Express, Fastify or `node:http`. */
+export type NodeResponse =
+  | ServerResponse
+  | {
+      /** The response of `node:http`. */
+      readonly raw: ServerResponse
+      /** Tells Fastify that the response is sent by another. */
+      hijack(): unknown
+    }
 
-/** The handler for Express (`app.use('/unstuck', toNodeHandler(handler))`) and `node:http`. */
+/** Handles one request of Express, Fastify or `node:http`. */
+export type NodeHandler = (request: NodeRequest, response: NodeResponse) => Promise<void>
+
+/** Makes a handler for Express (`app.use('/unstuck', toNodeHandler(handler))`) and `node:http`. */
 export function toNodeHandler(handler: Pick<Handler, 'fetch'>): NodeHandler {
   return async (request, response) => {
     if ('hijack' in response) response.hijack()
@@ -129,21 +145,23 @@ export function toNodeHandler(handler: Pick<Handler, 'fetch'>): NodeHandler {
     const { originalUrl } = incoming as { originalUrl?: string }
     const { body } = request as { body?: unknown }
     await handleNodeRequest((web, peer) => handler.fetch(web, peer), incoming, outgoing, {
-      // Express takes off the path at which it has mounted us.
+      // Express removes the path that the handler is mounted at.
       ...(originalUrl !== undefined && { url: originalUrl }),
-      // Somebody before us has read the body.
+      // Middleware has read the body.
       ...(incoming.readableDidRead && { body: body ?? {} }),
     })
   }
 }
 
-/** What a plugin needs of Fastify, whatever its version. */
-type FastifyLike = {
+/** What the plugin uses of Fastify 4 and 5. */
+export type FastifyLike = {
+  /** Adds a route for all methods. */
   all(path: string, handler: NodeHandler): unknown
+  /** Adds a hook that runs when the app closes. */
   addHook(name: 'onClose', hook: () => Promise<void>): unknown
 }
 
-/** The handler for Fastify: `app.register(toFastifyPlugin(handler), { prefix: '/unstuck' })`. It closes with the app. */
+/** Makes a plugin for Fastify: `app.register(toFastifyPlugin(handler), { prefix: '/unstuck' })`. It closes with the app. */
 export function toFastifyPlugin(
   handler: Pick<Handler, 'fetch' | 'close'>,
 ): (app: FastifyLike) => Promise<void> {
@@ -154,11 +172,15 @@ export function toFastifyPlugin(
   }
 }
 
-/** `unstuck.config.ts` of the folder that the server was started in; read again only after a mistake in it. */
-function lazySettings({ preset, adopted }: HandlerOptions): () => Promise<Settings> {
+/** Loads the settings once, and again only after an error. */
+function lazySettings({ config, unstuck }: HandlerOptions): () => Promise<Settings> {
+  if (unstuck) {
+    const { settings } = UnstuckClient.internalsOf(unstuck)
+    return async () => settings
+  }
   let loaded: Promise<Settings> | undefined
   return () => {
-    loaded ??= loadSettings(process.cwd(), { preset, adopted }).catch((error: unknown) => {
+    loaded ??= loadSettings(process.cwd(), config).catch((error: unknown) => {
       loaded = undefined
       throw error
     })
@@ -178,7 +200,7 @@ function lazyStore(
   log: (line: string) => void,
 ): LazyStore {
   if (unstuck) {
-    const { store } = unstuck
+    const { store } = UnstuckClient.internalsOf(unstuck)
     const address = store.engine === 'sqlite' ? `sqlite:${store.location}` : store.location
     const folder = dataFolder(address, process.cwd())
     return { open: async () => store, close: async () => {}, folder: async () => folder }
@@ -196,7 +218,7 @@ function lazyStore(
   }
 }
 
-/** Hono on Node tells of the connection in its environment; our own adapter says it itself. */
+/** Returns the peer of a request: from the environment of Hono on Node, or from the adapter here. */
 function peerOf(env: unknown): Peer {
   const {
     address,

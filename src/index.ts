@@ -2,13 +2,13 @@ export { defineCrawl } from './core/worker/crawl.ts'
 export type * from './core/worker/crawl-options.ts'
 export type { SchemaIssue, SchemaResult, StandardSchema } from './core/model/standard-schema.ts'
 export { open } from './interfaces/library/open.ts'
-export type { OpenOptions, Unstuck } from './interfaces/library/open.ts'
-export type { Check, SummedRun, Summary } from './interfaces/library/results.ts'
-export type { Explanation } from './presenters/explanation.ts'
-export type { RunCheckpoint, RunHandle } from './core/worker/run-handle.ts'
+export type * from './interfaces/library/options.ts'
+export type * from './interfaces/library/types.ts'
+export type * from './presenters/records.ts'
+export type * from './presenters/results.ts'
 export type { AdoptedOptions } from './features/adopted/mapping.ts'
 export { defineConfig } from './app/config.ts'
-export type { Config } from './app/config.ts'
+export type { Config, DatabaseOptions } from './app/config.ts'
 export { recoverOnStart } from './app/recover-on-start.ts'
 export type { RecoverOnStartOptions, StartReport } from './app/recover-on-start.ts'
 export {
@@ -19,6 +19,7 @@ export {
   PageBehindError,
   NotFoundError,
   PageRejectedError,
+  PlanChangedError,
   RefusedError,
   StoppingError,
   UnstuckError,
@@ -40,5 +41,3 @@ export type { InTransaction, Transaction } from './core/model/checkpoint.ts'
 export type { UnstuckEvent } from './core/model/event.ts'
 export type { NewItem } from './core/model/item.ts'
 export type { PolicyOptions } from './core/model/policy.ts'
-export type { Run } from './core/model/run.ts'
-export type { Verdict } from './core/model/verdict.ts'

@@ -1,10 +1,10 @@
-import { dirname } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import * as v from 'valibot'
 import type { ConfigContext, ConfigSection, Secret, Settings } from '../contracts/settings.ts'
 import { addressMistake, CONNECTIONS_MISTAKE, isConnections } from '../core/model/address.ts'
 import { messageOf, UsageError } from '../core/model/errors.ts'
-import { isObject } from '../core/model/fields.ts'
+import { isObject, NON_EMPTY_STRING, optional, STRING, type Fields } from '../core/model/fields.ts'
 import {
   DEFAULT_POLICY,
   makePolicy,
@@ -46,27 +46,31 @@ export function defineConfig(config: Config): Config {
   return config
 }
 
-/** Loads the config that applies to a folder. `overrides`: values from the caller's code, over those of the config. */
-export async function loadSettings(
-  cwd: string,
-  overrides: Pick<Config, 'preset' | 'adopted'> = {},
-): Promise<Settings> {
-  const path = findConfig(cwd)
-  const config = path === null ? {} : await importConfig(path)
-  return makeSettings(isObject(config) ? mergeOverrides(config, overrides) : config, path)
+/** Which database and which config code uses. */
+export type DatabaseOptions = {
+  /** `sqlite:PATH` or `postgres://…`. @default `UNSTUCK_DB`, else that of the config, else `'sqlite:.unstuck/unstuck.db'` */
+  db?: string | undefined
+  /** A config, the path of its file, or `false` for none. @default the nearest `unstuck.config.*`, from the current folder upwards */
+  config?: Config | string | false | undefined
 }
 
-/** Entries of an object are merged into the config's; any other value replaces it. */
-function mergeOverrides(
-  config: Record<string, unknown>,
-  overrides: Readonly<Record<string, unknown>>,
-): Record<string, unknown> {
-  const merged = { ...config }
-  for (const [key, value] of Object.entries(overrides)) {
-    if (value === undefined) continue
-    merged[key] = isObject(value) && isObject(merged[key]) ? { ...merged[key], ...value } : value
-  }
-  return merged
+/** The options of `DatabaseOptions`, for the checks of each call. */
+export const DATABASE_FIELDS: Fields = {
+  db: optional(STRING),
+  config: optional({
+    rule: 'a config, the path of its file, or false',
+    isValid: (value) => value === false || NON_EMPTY_STRING.isValid(value) || isObject(value),
+  }),
+}
+
+/** Returns the settings of a config: the given one, or the nearest to the folder. */
+export async function loadSettings(
+  cwd: string,
+  config?: DatabaseOptions['config'],
+): Promise<Settings> {
+  if (typeof config === 'object' || config === false) return makeSettings(config || {}, null)
+  const path = config === undefined ? findConfig(cwd) : resolve(cwd, config)
+  return makeSettings(path === null ? {} : await importConfig(path), path)
 }
 
 const TYPE_STRIPPING_HINT =
@@ -126,7 +130,7 @@ export function readSettings(
   )
   if (mistakes.length > 0) {
     const list = mistakes.map((mistake) => `\n- ${mistake}`).join('')
-    throw new UsageError(`${path ?? 'What was given'} is invalid:${list}`)
+    throw new UsageError(`${path ?? 'The given config'} is invalid:${list}`)
   }
   const tables = [...read].flatMap(([{ tables }, section]) => tables?.(section) ?? [])
   const secrets: Secret[] = [...read].flatMap(([one, section]) => one.secrets?.(section) ?? [])

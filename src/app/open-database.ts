@@ -13,7 +13,8 @@ export async function openAll(host: StoreHost, options?: OpenOptions): Promise<S
   return addFeatureRuns(await openStore(host.address, options), host)
 }
 
-async function addFeatureRuns(own: Store, host: StoreHost): Promise<Store> {
+/** Returns the store with the runs that features add to it. */
+export async function addFeatureRuns(own: Store, host: StoreHost): Promise<Store> {
   let store = own
   for (const { wrapStore } of FEATURES) if (wrapStore) store = await wrapStore(store, host)
   return store

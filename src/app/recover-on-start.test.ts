@@ -15,9 +15,9 @@ const SCRIPT = `
   })
   const db = 'sqlite:own.db'
   const fails = () => { throw new Error('away\\n\\u001b[2J') }
-  await recoverOnStart({ db, dryRun: true, adopted: table('shown', { alive: fails }) })
+  await recoverOnStart({ db, dryRun: true, config: { adopted: table('shown', { alive: fails }) } })
   const late = () => new Promise((resolve) => setTimeout(resolve, 300, false))
-  const { error } = await recoverOnStart({ db, timeout: '100ms', adopted: table('late', { alive: late }) })
+  const { error } = await recoverOnStart({ db, timeout: '100ms', config: { adopted: table('late', { alive: late }) } })
   console.log(JSON.stringify({ error }))
 `
 

@@ -2,13 +2,11 @@ import { hostname } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { messageOf, StoreUnavailableError } from '../core/model/errors.ts'
 import {
-  ANYTHING,
-  checkOptions,
+  checkCall,
   DURATION,
   BOOLEAN,
   FUNCTION,
   optional,
-  STRING,
   type Fields,
 } from '../core/model/fields.ts'
 import { shortId } from '../core/model/id.ts'
@@ -21,22 +19,17 @@ import { databaseAddress, databaseExists } from '../lib/files/config-file.ts'
 import type { AssessedRun } from '../core/recovery/assess.ts'
 import { recover } from '../core/recovery/recover.ts'
 import type { Store } from '../core/store/store.ts'
-import { loadSettings, type Config } from './config.ts'
+import { DATABASE_FIELDS, loadSettings, type DatabaseOptions } from './config.ts'
 import { contextFor } from './open-context.ts'
 import { openAll } from './open-database.ts'
 
-export type RecoverOnStartOptions = {
-  /** `sqlite:PATH` or `postgres://…`; else UNSTUCK_DB, else that of `unstuck.config.ts`, else `sqlite:.unstuck/unstuck.db`. */
-  db?: string | undefined
-  /** Instead of the config's. */
-  preset?: Config['preset']
-  /** Tables of your own, beside those of the config. */
-  adopted?: Config['adopted']
-  /** After this long it answers with what it has seen so far, and begins nothing new. */
+/** Options of `recoverOnStart`. */
+export type RecoverOnStartOptions = DatabaseOptions & {
+  /** After this long it returns what it has seen so far, and begins nothing new. @default '30s' */
   timeout?: Duration | undefined
-  /** Says each active run and each verdict. */
+  /** Gets each active run and each verdict as a line. @default stdout */
   log?: ((line: string) => unknown) | undefined
-  /** Only look. */
+  /** Reports what would be done and changes nothing. @default false */
   dryRun?: boolean | undefined
 }
 
@@ -51,9 +44,7 @@ export type StartReport = {
 const TIMEOUT_MS = 30_000
 
 const OPTIONS: Fields = {
-  db: optional(STRING),
-  preset: optional(ANYTHING),
-  adopted: optional(ANYTHING),
+  ...DATABASE_FIELDS,
   timeout: optional(DURATION),
   log: optional(FUNCTION),
   dryRun: optional(BOOLEAN),
@@ -70,7 +61,7 @@ export async function recoverOnStart(options: RecoverOnStartOptions = {}): Promi
   const report: { active: Run[]; verdicts: Verdict[] } = { active: [], verdicts: [] }
   const deadline = new AbortController()
   try {
-    checkOptions('recoverOnStart()', options, OPTIONS)
+    checkCall('recoverOnStart()', options, OPTIONS)
     await withTimeout(timeoutMs, recoverOnce(options, log, report, deadline.signal))
     return { ...report, error: null }
   } catch (error) {
@@ -82,12 +73,12 @@ export async function recoverOnStart(options: RecoverOnStartOptions = {}): Promi
 }
 
 async function recoverOnce(
-  { db, preset, adopted, dryRun = false }: RecoverOnStartOptions,
+  { db, config, dryRun = false }: RecoverOnStartOptions,
   log: (line: string) => void,
   report: { active: Run[]; verdicts: Verdict[] },
   deadline: AbortSignal,
 ): Promise<void> {
-  const settings = await loadSettings(process.cwd(), { preset, adopted })
+  const settings = await loadSettings(process.cwd(), config)
   const address = databaseAddress(db, settings)
   if (settings.tables.length === 0 && !databaseExists(address))
     return log('nothing has run yet: there is nothing to recover')

@@ -13,7 +13,7 @@ import { startServices } from './start-services.ts'
 import { recoverOnStart, type RecoverOnStartOptions } from './recover-on-start.ts'
 
 export type BackgroundRecoveryOptions = RecoverOnStartOptions & {
-  /** False: recover at the start, and leave the rest to others. */
+  /** Keep recovering while the process lives; `false`: only at its start. @default true */
   monitor?: boolean | undefined
 }
 
@@ -25,12 +25,12 @@ export async function startBackgroundRecovery(
   options: BackgroundRecoveryOptions = {},
 ): Promise<void> {
   const { monitor = true, ...atStart } = options
-  const { db, preset, adopted, dryRun = false, log = toStdout } = atStart
+  const { db, config, dryRun = false, log = toStdout } = atStart
   const { error } = await recoverOnStart({ ...atStart, log })
   if (!monitor || dryRun) return
   const logSafely = (line: string): void => void Promise.try(() => log(line)).catch(() => {})
   try {
-    const settings = await loadSettings(process.cwd(), { preset, adopted })
+    const settings = await loadSettings(process.cwd(), config)
     const address = databaseAddress(db, settings)
     const emit = (event: UnstuckEvent): void => {
       const text = describeEvent(event)

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 export const PINNED_API = join(ROOT, 'test/public-api.txt')
 
-export const ENTRY_POINTS = ['index', 'http', 'next', 'crawlee'] as const
+export const ENTRY_POINTS = ['index', 'http', 'next', 'crawlee', 'metrics'] as const
 
 /** One exported symbol: where it is declared and its declaration as emitted, with comments. */
 export type Declaration = { readonly name: string; readonly file: string; readonly text: string }

@@ -234,7 +234,8 @@ export class RunApiTestContext {
     const worker = await registerWorker(this.store, { source })
     const begun = await begin(this.store, worker, { source, policy })
     assert.ok(begun.claimed, 'another run is in the way')
-    return new RunHandle({ ...begun, store: this.store, onEnd: () => {} })
+    const { progress } = await this.run(begun.claimed.run)
+    return new RunHandle({ ...begun, progress, store: this.store, onEnd: () => {} })
   }
 
   async run(id: RunId) {

@@ -25,14 +25,16 @@ test('S11 of many hostile names of tables and columns none gets as far as a conn
         columns: mapped as typeof columns,
         statuses: { active: 'running' },
       }
-      await assert.rejects(open({ db, adopted: { runs } }), {
+      await assert.rejects(open({ db, config: { adopted: { runs } } }), {
         code: 'E_USAGE',
         message: new RegExp(`adopted\\.runs\\.(columns\\.)?${place} must be a name`),
       })
     }
     assert.equal(connections, 0)
     const honest = { table: 'runs', columns: { id: 'id', status: 's' }, statuses: { active: 'a' } }
-    await assert.rejects(open({ db, adopted: { runs: honest } }), { code: 'E_DB_UNREACHABLE' })
+    await assert.rejects(open({ db, config: { adopted: { runs: honest } } }), {
+      code: 'E_DB_UNREACHABLE',
+    })
     assert.ok(connections > 0, 'an honest one does')
   } finally {
     server.close()

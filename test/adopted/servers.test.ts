@@ -78,13 +78,22 @@ test('recoverOnStart takes tables and a preset from code, and never throws for a
 
   const wrong = await recoverOnStart({
     ...options,
-    adopted: { tenders: { ...tenders, table: 'runs; DROP', columns: { id: 'id', status: '' } } },
+    config: {
+      adopted: { tenders: { ...tenders, table: 'runs; DROP', columns: { id: 'id', status: '' } } },
+    },
   })
   assert.match(wrong.error!, /adopted\.tenders\.table[^]*adopted\.tenders\.columns\.status/)
   assert.match(lines.join('\n'), /did not come to its end/)
-  const looked = await recoverOnStart({ ...options, adopted: { tenders }, dryRun: true })
+  const looked = await recoverOnStart({
+    ...options,
+    config: { adopted: { tenders } },
+    dryRun: true,
+  })
   assert.deepEqual(await statusesIn(project), ['running', 'running', 'completed'])
-  const done = await recoverOnStart({ ...options, adopted: { tenders }, preset: 'development' })
+  const done = await recoverOnStart({
+    ...options,
+    config: { adopted: { tenders }, preset: 'development' },
+  })
 
   assert.deepEqual([looked.error, looked.active.length, looked.verdicts], [null, 2, []])
   assert.deepEqual(
@@ -102,15 +111,15 @@ test('open takes tables: their rows are summarized and recovered, all errors are
     policy: { staleAfter: '5m', onStale: 'fail' } as const,
   }
   const wrong = { ...tenders, kind: 'rums' as 'runs', table: '' }
-  await assert.rejects(open({ db: project.own, adopted: { wrong } }), {
+  await assert.rejects(open({ db: project.own, config: { adopted: { wrong } } }), {
     code: 'E_USAGE',
     message: /adopted\.wrong\.table[^]*adopted\.wrong\.kind/,
   })
-  await using unstuck = await open({ db: project.own, adopted: { tenders } })
+  await using unstuck = await open({ db: project.own, config: { adopted: { tenders } } })
 
   const run = await unstuck.begin('portal-a')
   await run.succeed()
-  const verdicts = await unstuck.recover()
+  const { verdicts } = await unstuck.recover()
   const { active } = await unstuck.summary()
 
   assert.deepEqual(
@@ -121,7 +130,7 @@ test('open takes tables: their rows are summarized and recovered, all errors are
     active.map(({ adopted }) => adopted?.key),
     ['2'],
   )
-  assert.equal((await unstuck.revert(verdicts[0]!.run)).status, 'running')
+  assert.equal((await unstuck.revert(verdicts[0]!.run)).run?.status, 'running')
 })
 
 function toAsyncDisposable<T extends { close(): Promise<void> }>(one: T): T & AsyncDisposable {

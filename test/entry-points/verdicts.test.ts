@@ -42,16 +42,16 @@ type Advice = { action: string; because: string }
 /** The same question, asked in code and on the command line. */
 type EntryPoint = {
   readonly name: string
-  recover(db: string): Promise<Verdict[]>
+  recover(db: string): Promise<readonly Verdict[]>
   check(db: string): Promise<Advice>
-  clean(db: string): Promise<Verdict[]>
+  clean(db: string): Promise<readonly Verdict[]>
 }
 
 const LIBRARY: EntryPoint = {
   name: 'library',
   async recover(db) {
     await using unstuck = await open({ db, signals: false })
-    return await unstuck.recover()
+    return (await unstuck.recover()).verdicts
   },
   async check(db) {
     await using unstuck = await open({ db, signals: false })
@@ -59,7 +59,7 @@ const LIBRARY: EntryPoint = {
   },
   async clean(db) {
     await using unstuck = await open({ db, signals: false })
-    return await unstuck.clean()
+    return (await unstuck.clean()).cleaned
   },
 }
 

@@ -424,7 +424,10 @@ for (const [name, situation] of Object.entries(SITUATIONS)) {
         await using unstuck = await open({ db: db.url, signals: false })
         const summed = await unstuck.summary()
         assert.deepEqual([summed.total, summed.dead.length], [data.total, dead])
-        assert.deepEqual(named(await unstuck.recover({ dryRun: true })), verdicts.toSorted())
+        assert.deepEqual(
+          named((await unstuck.recover({ dryRun: true })).verdicts),
+          verdicts.toSorted(),
+        )
       } finally {
         process.chdir(outer)
       }

@@ -89,7 +89,7 @@ describe('connections to PostgreSQL', { skip: !ENGINES.includes(postgresEngine) 
     const program = ctx.module(
       'program.ts',
       `
-        const unstuck = await open({ connections: Number(process.argv[2]) || undefined })
+        const unstuck = await open({ config: { connections: Number(process.argv[2]) || undefined } })
         const runs = await Promise.all(Array.from({ length: 8 }, (_, n) => unstuck.begin('source-' + n)))
         for (let page = 1; page <= 10; page++)
           await Promise.all(runs.map((run) => run.checkpoint({ page, items: [] }, (tx) => tx.query('SELECT 1'))))

@@ -27,11 +27,16 @@ for (const engine of ENGINES) {
       await using other = await open({ db: ctx.database.url, signals: false })
 
       assert.deepEqual(await unstuck.check('job'), {
+        source: 'job',
         action: 'start',
         because: 'no run of it is live',
+        blockedBy: null,
+        run: null,
+        checkpoint: null,
+        owner: null,
       })
       const run = await unstuck.begin('job')
-      assert.deepEqual([run.page, run.cursor, run.resumed], [0, null, false])
+      assert.deepEqual([run.page, run.cursor, run.resumed, run.done], [0, null, false, null])
 
       const check = await other.check('job')
       assert.deepEqual([check.action, check.run?.id], ['wait', run.id])
@@ -64,8 +69,10 @@ for (const engine of ENGINES) {
           resumed.next,
           resumed.lastItemId,
           resumed.cursor,
+          resumed.done,
+          resumed.total,
         ],
-        [run.id, true, 1, '/2', '1', { at: 1 }],
+        [run.id, true, 1, '/2', '1', { at: 1 }, 1, 3],
       )
       await assert.rejects(run.checkpoint({ page: 2 }), /already ended here/)
       await resumed.succeed()
@@ -115,27 +122,28 @@ for (const engine of ENGINES) {
       ])
       await ctx.waitForMarks('held')
       await using unstuck = await open({ db: ctx.database.url, signals: false })
-      assert.deepEqual(await unstuck.recover({ dryRun: true }), [])
+      assert.deepEqual((await unstuck.recover({ dryRun: true })).verdicts, [])
       program.signal('SIGKILL')
       await program.waitForExit()
 
       const advice = await unstuck.check('job')
       assert.equal(advice.action, 'resume')
-      const [would, ...more] = await unstuck.recover({ dryRun: true })
+      const preview = await unstuck.recover({ dryRun: true })
+      const [would, ...more] = preview.verdicts
       assert.deepEqual(more, [])
       assert.deepEqual(
         [would?.action, would?.liveness, would?.from, would?.to, would?.applied],
         ['resume', 'gone', 'in_progress', 'planned', false],
       )
-      assert.ok(would && 'pid' in would.evidence)
-      assert.equal(would.evidence.pid, program.pid)
-      assert.match(would.because, /process \d+ on .*; goes on after page 3/)
+      assert.equal((would!.evidence as { pid?: number }).pid, program.pid)
+      assert.match(would!.because, /process \d+ on .*; goes on after page 3/)
       assert.equal((await ctx.run('job')).status, 'running')
 
-      const [did] = await unstuck.recover()
+      const [did] = (await unstuck.recover({ plan: preview.plan })).verdicts
       assert.equal(did?.applied, true)
       assert.equal((await ctx.run('job')).status, 'interrupted')
-      assert.deepEqual(await unstuck.recover(), [])
+      await assert.rejects(unstuck.recover({ plan: preview.plan }), { code: 'E_PLAN_CHANGED' })
+      assert.deepEqual((await unstuck.recover()).verdicts, [])
     })
   })
 }
@@ -234,8 +242,8 @@ describe("a run in one's own code: the rest of the contract", { concurrency: 3 }
     await unstuck.begin('active')
     await (await unstuck.begin('over')).succeed()
 
-    const { total, ...lists } = await unstuck.summary()
-    const sources = Object.entries(lists).map(([name, runs]) => [
+    const { total, active, resumable: left, dead } = await unstuck.summary()
+    const sources = Object.entries({ active, resumable: left, dead }).map(([name, runs]) => [
       name,
       runs.map((run) => run.source),
     ])
@@ -261,7 +269,7 @@ describe("a run in one's own code: the rest of the contract", { concurrency: 3 }
       /Item 1 of page 1 has neither/,
     )
     const seq = await run.checkpoint({ page: 5 })
-    assert.equal(await run.checkpoint({ page: 5 }), seq)
+    assert.deepEqual(await run.checkpoint({ page: 5 }), seq)
     const behind = { code: 'E_PAGE_BEHIND' }
     await assert.rejects(run.checkpoint({ page: 5, skipped: 1 }), behind)
     await assert.rejects(run.checkpoint({ page: 4 }), behind)

@@ -11,10 +11,13 @@ type Call = (unstuck: Record<string, (...args: unknown[]) => Promise<unknown>>) 
 
 const ID = newId()
 const INVALID_CALLS: Record<string, [Call, RegExp]> = {
-  'check, age': [(u) => u['check']!('job', { age: 'soon' }), /check\(\).*age must be a duration/],
+  'check, age': [
+    (u) => u['check']!('job', { abandonAfter: 'soon' }),
+    /check\(\).*abandonAfter must be a duration/,
+  ],
   'check, name': [
-    (u) => u['check']!('job', { aeg: '1h' }),
-    /there is no "aeg"; did you mean age\?/,
+    (u) => u['check']!('job', { abandonafter: '1h' }),
+    /there is no "abandonafter"; did you mean abandonAfter\?/,
   ],
   'begin, once': [
     (u) => u['begin']!('job', { once: 'yes' }),
@@ -32,26 +35,33 @@ const INVALID_CALLS: Record<string, [Call, RegExp]> = {
     /dryRun must be true or false, not "false"/,
   ],
   'recover, list': [(u) => u['recover']!({ sources: 'a' }), /sources must be a list/],
-  'recover, number': [
-    (u) => u['recover']!({ olderThanMs: Number.NaN }),
-    /olderThanMs must be a whole number/,
-  ],
+  'recover, number': [(u) => u['recover']!({ olderThan: 60 }), /olderThan must be a duration/],
   'recover, nothing': [(u) => u['recover']!(null), /the options must be an object/],
-  'summary, age': [(u) => u['summary']!({ age: -1 }), /age must be a duration/],
-  'clean, run': [(u) => u['clean']!({ age: '1h' }), /run must be an id/],
-  'clean, age': [(u) => u['clean']!(undefined, { agee: '1h' }), /did you mean age\?/],
+  'summary, age': [(u) => u['summary']!({ abandonAfter: -1 }), /abandonAfter must be a duration/],
+  'clean, run': [(u) => u['clean']!({ abandonAfter: '1h' }), /runs must be an id/],
+  'clean, age': [
+    (u) => u['clean']!(undefined, { abandonAftr: '1h' }),
+    /did you mean abandonAfter\?/,
+  ],
   'explain, id': [(u) => u['explain']!('7'), /id must be an id/],
-  'cancel, because': [(u) => u['cancel']!(ID, { because: 'x' }), /because must be text/],
+  'cancel, because': [(u) => u['cancel']!(ID, { because: 5 }), /because must be text/],
+  'cancel, all problems': [
+    (u) => u['cancel']!('x', { because: '', dryrun: true }),
+    /run must be an id.*there is no "dryrun".*because must be text/,
+  ],
   'resume, run': [(u) => u['resume']!("' OR 1=1"), /run must be an id/],
-  'retry, run': [(u) => u['retry']!(undefined), /run must be an id.*not undefined/],
+  'retry, run': [(u) => u['retry']!(undefined), /run is missing: it must be an id/],
   'revert, run': [(u) => u['revert']!([]), /run must be an id.*not a list/],
   'resetFailed, name': [(u) => u['resetFailed']!(ID, { dryRunn: true }), /did you mean dryRun\?/],
   'resetFailed, count': [
     (u) => u['resetFailed']!(ID, { maxAttempts: 2 ** 53 }),
     /maxAttempts must be a whole number/,
   ],
-  'park, targets': [(u) => u['park']!(ID), /targets must be a list/],
-  'unpark, targets': [(u) => u['unpark']!(ID, ['x']), /targets must be a list, each of it an id/],
+  'park, targets': [(u) => u['park']!([ID, 7]), /targets must be an id.*or a list/],
+  'unpark, targets': [
+    (u) => u['unpark']!(ID, { targets: ['x'] }),
+    /targets must be a list, each of it an id/,
+  ],
   'rewind, to': [(u) => u['rewind']!(ID, { to: -1 }), /to must be a whole number from 0/],
   'rewind, next': [
     (u) => u['rewind']!(ID, { to: 0, next: 'x'.repeat(9_000) }),
@@ -123,7 +133,10 @@ for (const engine of [sqliteEngine, postgresEngine]) {
     await assert.rejects(run.progress({ done: 1, totl: 2 } as never), /did you mean total\?/)
     await assert.rejects(run.fail('x', { retyr: true } as never), /did you mean retry\?/)
     assert.equal(run.page, 0)
-    assert.equal(await run.checkpoint({ page: 1, lastItemId: null, pageTarget: null } as never), 1)
+    assert.deepEqual(
+      await run.checkpoint({ page: 1, lastItemId: null, pageTarget: null } as never),
+      { seq: 1 },
+    )
     await run.succeed()
   })
 }

@@ -158,8 +158,8 @@ for (const engine of [sqliteEngine, postgresEngine]) {
   test(`S19 the library rejects the same numbers with a usage error, ${engine.name}`, async () => {
     await using database = await engine.fresh()
     await using unstuck = await open({ db: database.url })
-    const run = await enqueueCrawl(unstuck.store, 1)
-    const { items } = await unstuck.store.targets(run, { limit: 1 })
+    const run = await enqueueCrawl(await database.open(), 1)
+    const { items } = await unstuck.targets(run, { limit: 1 })
     for (const number of [2 ** 31, 2 ** 53, 1e300, -1, 1.5, Number.NaN, Infinity]) {
       const options = { maxAttempts: number, dryRun: true }
       await assert.rejects(unstuck.resetFailed(run, options), UsageError, `maxAttempts ${number}`)

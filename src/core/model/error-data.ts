@@ -50,6 +50,11 @@ export type ErrorData = {
     /** A newer run of the same source is live. */
     readonly otherRunIsLive: boolean
   }
+  /** A plan does not fit any more; `preview` is what would be done now. */
+  E_PLAN_CHANGED: {
+    /** The new preview: what `recover` or `clean` returns with `dryRun`. */
+    readonly preview: unknown
+  }
   /** The page asked for a later retry: after a time or at a time; both null: after the usual pause. */
   E_RETRY_LATER: { readonly afterMs: number | null; readonly at: Timestamp | null }
   /** The database has a newer schema than this program knows; null: it was migrated while the program ran. */

@@ -256,6 +256,18 @@ export class RefusedError extends UnstuckError<'E_REFUSED'> {
   }
 }
 
+/** `plan` of a preview does not fit any more: nothing was done. `data.preview` is what would be done now. */
+export class PlanChangedError extends UnstuckError<'E_PLAN_CHANGED'> {
+  /** Called by Unstuck. */
+  constructor(preview: unknown) {
+    super(
+      'E_PLAN_CHANGED',
+      'Something changed since the preview: nothing was done. Look at the new one, then pass its plan.',
+      { preview },
+    )
+  }
+}
+
 /** The process is stopping: the reason of `signal` of a page or run that must end now. Its work can be resumed. */
 export class StoppingError extends UnstuckError<'E_STOPPING'> {
   /** Called by Unstuck. */

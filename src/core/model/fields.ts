@@ -120,28 +120,36 @@ export function problemsIn(value: unknown, fields: Fields, whole: string, at?: s
   return [...unknown, ...wrong]
 }
 
-/** Refuses options of a call of the library: a mistyped `dryRun` must not act. */
-export function checkOptions(call: string, given: unknown, fields: Fields): void {
-  const problems = problemsIn(given, fields, 'the options')
-  if (problems.length === 0) return
-  throw new UsageError(`${call} was not done: ${listProblems(problems)}.`, { problems })
+/** The arguments of a call by name, each with its rule. */
+export type Arguments = Readonly<Record<string, readonly [value: unknown, field: Field]>>
+
+/** Throws one `UsageError` that names all problems of the options and arguments of a call: a mistyped `dryRun` must not act. */
+export function checkCall(
+  call: string,
+  options: unknown,
+  fields: Fields,
+  args: Arguments = {},
+): void {
+  const problems = [
+    ...Object.entries(args).flatMap(([name, [value, field]]) =>
+      problemsIn({ [name]: value }, { [name]: field }, name),
+    ),
+    ...problemsIn(options, fields, 'the options'),
+  ]
+  if (problems.length > 0)
+    throw new UsageError(`${call} was not done: ${listProblems(problems)}`, { problems })
 }
 
 function problem(path: string, what: string): Problem {
   return { path, message: `${path} ${what}`, hint: null }
 }
 
-/** The problems as part of one sentence. */
+/** Returns the problems as the end of a sentence. */
 export function listProblems(problems: readonly Problem[]): string {
-  return problems.map(({ message }) => message).join('; ')
-}
-
-/** Refuses one argument of a call of the library. */
-export function checkArgument(call: string, name: string, given: unknown, field: Field): void {
-  if (given === undefined && field.isOptional) return
-  if (field.isValid(given)) return
-  const problems = [problem(name, `must be ${field.rule}, not ${describeValue(given)}`)]
-  throw new UsageError(`${call} was not done: ${listProblems(problems)}.`, { problems })
+  return problems
+    .map(({ message }) => message)
+    .join('; ')
+    .replace(/[^?]$/, '$&.')
 }
 
 function listNames(fields: Fields): string {

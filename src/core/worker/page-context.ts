@@ -24,11 +24,11 @@ export async function makePageContext(
   const { initialCursor, schema } = crawl
   const page = position.page + 1
   const address = position.next ?? url
-  const data = await fitting(schema.target, claimed.data ?? undefined, 'target', page)
+  const data = await fitStored(schema.target, claimed.data ?? undefined, 'target', page)
   const cursor =
     position.cursor === null
       ? initialCursor
-      : await fitting(schema.cursor, position.cursor, 'cursor', page)
+      : await fitStored(schema.cursor, position.cursor, 'cursor', page)
   return {
     run,
     target: { id: target, key, group, url, data },
@@ -49,7 +49,8 @@ export async function makePageContext(
   }
 }
 
-async function fitting(
+/** Returns a stored value as the schema converts it. @throws {PageRejectedError} It does not fit. */
+export async function fitStored(
   schema: StandardSchema | undefined,
   value: unknown,
   name: 'cursor' | 'target',

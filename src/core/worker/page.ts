@@ -30,11 +30,11 @@ const PAGE_BYTES_MAX = 64 * 1024 * 1024
 /** A page as `page()` returned it, or as it was passed to `checkpoint()`. */
 export type PageReport = {
   page: number
-  items?: readonly NewItem[]
-  next?: string | null
-  pageTarget?: number
-  skipped?: number
-  lastItemId?: string
+  items?: readonly NewItem[] | undefined
+  next?: string | null | undefined
+  pageTarget?: number | undefined
+  skipped?: number | undefined
+  lastItemId?: string | undefined
   cursor?: unknown
   done: boolean
 }
@@ -50,7 +50,7 @@ export function validatePage(result: unknown, page: number): PageReport {
   const problems = problemsIn(result, RESULT_FIELDS, 'the result')
   if (problems.length > 0) {
     throw new PageRejectedError(
-      `page() returned something unusable for page ${page}: ${listProblems(problems)}.`,
+      `page() returned something unusable for page ${page}: ${listProblems(problems)}`,
       { page, problems },
     )
   }
@@ -67,11 +67,12 @@ export function validatePage(result: unknown, page: number): PageReport {
 }
 
 /** Validates the argument of `checkpoint()`. */
-export function validateCheckpoint(report: unknown): RunCheckpoint {
+export function validateCheckpoint(report: unknown): Omit<PageReport, 'done'> {
   const problems = problemsIn(report, CHECKPOINT_FIELDS, 'the page')
   if (problems.length > 0)
-    throw new UsageError(`checkpoint() saved nothing: ${listProblems(problems)}.`, { problems })
-  return report as RunCheckpoint
+    throw new UsageError(`checkpoint() saved nothing: ${listProblems(problems)}`, { problems })
+  const { next, ...rest } = report as RunCheckpoint
+  return { ...rest, next: next instanceof URL ? next.href : next }
 }
 
 const NEXT_FIELD = text('an address, or null after the last page', LIMITS.url, 1)

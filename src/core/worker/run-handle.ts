@@ -3,6 +3,7 @@ import type { Claim, ClaimedTarget, Outcome } from '../model/claim.ts'
 import {
   LeaseLostError,
   messageOf,
+  PageRejectedError,
   StoppingError,
   UsageError,
   type UnstuckError,
@@ -10,34 +11,39 @@ import {
 import type { Emit } from '../model/event.ts'
 import {
   NON_NEGATIVE_INTEGER,
-  checkArgument,
-  checkOptions,
+  checkCall,
   BOOLEAN,
   FUNCTION,
+  integerBetween,
   optional,
 } from '../model/fields.ts'
-import type { NewItem } from '../model/item.ts'
-import { progressOf } from '../model/run.ts'
+import { INTEGER_MAX } from '../model/limits.ts'
+import type { Run } from '../model/run.ts'
+import type { StandardSchema } from '../model/standard-schema.ts'
 import type { Cursor } from '../model/target.ts'
 import type { HeartbeatClient } from '../heartbeat/client.ts'
 import { withRetry } from '../store/open.ts'
 import type { Store } from '../store/store.ts'
-import { makeCheckpoint, validateCheckpoint } from './page.ts'
+import type { PageFields } from './crawl-options.ts'
+import { makeCheckpoint, validateCheckpoint, type PageReport } from './page.ts'
+import { applyItemSchema } from './page-context.ts'
 
-export type RunCheckpoint = {
+/** A page as it is passed to `checkpoint()`. */
+export type RunCheckpoint = Omit<PageFields, 'inTransaction'> & {
   page: number
-  items?: readonly NewItem[]
-  next?: string | null
-  pageTarget?: number
-  skipped?: number
-  lastItemId?: string
-  cursor?: unknown
+  next?: string | URL | null | undefined
 }
 
 export type RunHandleOptions = {
   readonly store: Store
   readonly claimed: ClaimedTarget
   readonly resumed: boolean
+  /** The cursor before the first page. */
+  readonly initialCursor?: unknown
+  /** Checks and converts the data of each item. */
+  readonly itemSchema?: StandardSchema | undefined
+  /** What was reported before a resume. */
+  readonly progress?: Run['progress']
   readonly heartbeat?: Pick<HeartbeatClient, 'measure'>
   /** Called once, when the run has ended here. */
   readonly onEnd: () => void
@@ -58,6 +64,7 @@ export class RunHandle {
   /** Fires when retries are pointless: the claim was lost, or the run has ended here. */
   readonly #stopWaiting = new AbortController()
   #position: Cursor
+  #progress: Run['progress']
   #isEnding = false
   #hasEnded = false
   #lost: LeaseLostError | null = null
@@ -70,6 +77,7 @@ export class RunHandle {
     this.#options = options
     this.#claimed = claimed
     this.#position = claimed
+    this.#progress = options.progress ?? null
   }
 
   /** The last saved page; 0 before the first. Continue with the next one. */
@@ -86,7 +94,7 @@ export class RunHandle {
   }
 
   get cursor(): unknown {
-    return this.#position.cursor
+    return this.#position.cursor ?? this.#options.initialCursor ?? null
   }
 
   /** The expected number of pages, as last reported. */
@@ -95,8 +103,16 @@ export class RunHandle {
   }
 
   /** True after `succeed()`, `fail()` or `release()`. */
-  get hasEnded(): boolean {
+  get ended(): boolean {
     return this.#hasEnded
+  }
+
+  get done(): number | null {
+    return this.#progress?.done ?? null
+  }
+
+  get total(): number | null {
+    return this.#progress?.total ?? null
   }
 
   /** The claim that fences the writes of this run. */
@@ -115,13 +131,24 @@ export class RunHandle {
     return this.#abort.signal
   }
 
+  /** Returns the numbers of the pages still to do. Throws the reason of `signal` once the run must stop. */
+  *pages(options: { to?: number | undefined } = {}): Generator<number, void, void> {
+    checkCall('pages()', options, { to: optional(integerBetween(0)) })
+    const { to = INTEGER_MAX } = options
+    for (let page = this.page + 1; page <= to; page = Math.max(page, this.page) + 1) {
+      this.signal.throwIfAborted()
+      yield page
+    }
+  }
+
   /**
    * Saves items and cursor in one transaction, with what `inTransaction` writes. Returns the number of the checkpoint.
    * Saving the last page again, with the same content, changes nothing and returns its number.
    */
-  async checkpoint(report: RunCheckpoint, inTransaction?: InTransaction): Promise<number> {
-    validateCheckpoint(report)
-    checkArgument('checkpoint()', 'inTransaction', inTransaction, optional(FUNCTION))
+  async checkpoint(given: RunCheckpoint, inTransaction?: InTransaction): Promise<{ seq: number }> {
+    const { itemSchema } = this.#options
+    const report = await fitItems(itemSchema, validateCheckpoint(given))
+    checkCall('checkpoint()', {}, {}, { inTransaction: [inTransaction, optional(FUNCTION)] })
     let checkpoint = this.#makeCheckpoint(report)
     const saved = await this.#write(async () => {
       checkpoint = this.#makeCheckpoint(report)
@@ -141,10 +168,10 @@ export class RunHandle {
     const { run, target, key } = this.#claimed
     const { page, replaced: count = 0 } = checkpoint
     if (count > 0) this.#options.emit?.({ type: 'text_replaced', run, target, key, page, count })
-    return this.#position.seq
+    return { seq: this.#position.seq }
   }
 
-  #makeCheckpoint(report: RunCheckpoint): ReturnType<typeof makeCheckpoint> {
+  #makeCheckpoint(report: Omit<PageReport, 'done'>): ReturnType<typeof makeCheckpoint> {
     // A page that is sent again after a lost reply, perhaps by an earlier process, follows the same page as before.
     const seq = report.page === this.#position.page ? this.#position.seq - 1 : this.#position.seq
     return makeCheckpoint(this.#claimed, { ...this.#position, seq }, { ...report, done: false })
@@ -152,18 +179,12 @@ export class RunHandle {
 
   /** Reports progress in units of the program. */
   async progress(progress: { done: number; total: number }): Promise<void> {
-    checkOptions('progress()', progress, {
+    checkCall('progress()', progress, {
       done: NON_NEGATIVE_INTEGER,
       total: NON_NEGATIVE_INTEGER,
     })
     this.#valueOf(await this.#write(() => this.#options.store.reportProgress(this.claim, progress)))
-  }
-
-  /** Returns the progress that was last reported, also before a resume; else 0 of 1. */
-  async progressSoFar(): Promise<{ done: number; total: number }> {
-    const run = await withRetry(() => this.#options.store.run(this.id), this.#stopWaiting.signal)
-    if (!run) throw new LeaseLostError(this.claim, 'its run was deleted')
-    return progressOf(run)
+    this.#progress = progress
   }
 
   async succeed(): Promise<void> {
@@ -175,7 +196,7 @@ export class RunHandle {
 
   /** Ends the run as failed. With `retry` it stays live: the next `begin` continues from the last checkpoint. */
   async fail(error: unknown, options: { retry?: boolean } = {}): Promise<void> {
-    checkOptions('fail()', options, { retry: optional(BOOLEAN) })
+    checkCall('fail()', options, { retry: optional(BOOLEAN) })
     const { retry = false } = options
     this.#isEnding = true
     const becomes = retry ? { retryInMs: 0 } : 'failed'
@@ -259,5 +280,18 @@ export class RunHandle {
     if (outcome.ok) return outcome.value
     if (outcome.error instanceof LeaseLostError) this.#onLeaseLost(outcome.error)
     throw outcome.error
+  }
+}
+
+/** Items that do not fit are rejected: the program that reports them decides whether to try again. */
+async function fitItems<R extends Pick<PageReport, 'page' | 'items'>>(
+  schema: StandardSchema | undefined,
+  report: R,
+): Promise<R> {
+  if (!schema || !report.items) return report
+  try {
+    return { ...report, items: await applyItemSchema(schema, report.items, report.page) }
+  } catch (error) {
+    throw new PageRejectedError(messageOf(error), { page: report.page })
   }
 }

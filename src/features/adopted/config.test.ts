@@ -38,7 +38,15 @@ test('open() finds the files of a table beside the config, whatever folder it is
   const path = (name: string): string => join(folder.path, name)
   mkdirSync(path('below'))
   mkdirSync(path('checkpoints'))
-  writeFileSync(path('unstuck.config.ts'), 'export default {}')
+  const crawls = {
+    ...table('runs', 'sqlite:users.db'),
+    columns: { id: 'id', status: 'status', startedAt: 'began' },
+  }
+  writeFileSync(
+    path('unstuck.config.ts'),
+    `export default { adopted: { crawls: {
+      ...${JSON.stringify(crawls)}, checkpoint: ({ id }) => 'checkpoints/' + id } } }`,
+  )
   writeFileSync(path('checkpoints/1'), 'data')
   const users = new DatabaseSync(path('users.db'))
   users.exec(`
@@ -46,24 +54,19 @@ test('open() finds the files of a table beside the config, whatever folder it is
     INSERT INTO runs VALUES (1, 'running', '2026-01-01 00:00:00'), (2, 'running', '2026-01-01 00:00:00');
   `)
   users.close()
-  const [before, options] = [process.cwd(), table('runs', 'sqlite:users.db')]
+  const before = process.cwd()
   process.chdir(path('below'))
   try {
-    await using unstuck = await open({
-      db: 'sqlite:own.db',
-      signals: false,
-      adopted: {
-        crawls: {
-          ...options,
-          columns: { ...options.columns, startedAt: 'began' },
-          checkpoint: ({ id }) => `checkpoints/${String(id)}`,
-        },
-      },
-    })
+    await using unstuck = await open({ db: 'sqlite:own.db', signals: false })
     const { dead, resumable } = await unstuck.summary()
     assert.deepEqual([dead.length, resumable.length], [1, 1])
     await assert.rejects(
-      open({ db: 'sqlite:users.db', adopted: { a: options, b: table('RUNS') } }),
+      open({
+        config: {
+          db: 'sqlite:users.db',
+          adopted: { a: table('runs', 'sqlite:users.db'), b: table('RUNS') },
+        },
+      }),
       /adopted\.b is the same table as adopted\.a/,
     )
   } finally {

@@ -65,15 +65,16 @@ export async function runCycle(runner: CommandRunner, options: CycleOptions): Pr
   const context = { ...runnerContext(runner.options), heartbeat }
   const begun = await beginRun(context, claimant, options.stop)
   const { claimed, resumed } = begun
+  const runBefore = (await withRetry(() => store.run(claimed.run), options.stop))!
   const handle: RunHandle = new RunHandle({
     ...begun,
+    progress: runBefore.progress,
     store,
     heartbeat,
     emit,
     onEnd: () => heartbeat.released(handle.claim.claimId),
     reclaim: () => cycle.reclaim(),
   })
-  const runBefore = (await withRetry(() => store.run(claimed.run), options.stop))!
   const cycle = new Cycle(runner, options, handle, runBefore)
   runner.claims.set(claimed.claimId, cycle)
   if (runner.failure) cycle.stop({ why: 'watchdog-lost' }, true)
@@ -119,7 +120,7 @@ class Cycle implements ClaimListener {
 
   onLost(): void {
     // The command ended its run itself while the heartbeat that misses it was under way.
-    if (!this.#handle.hasEnded) void this.reclaim()
+    if (!this.#handle.ended) void this.reclaim()
   }
 
   onCancelled(): void {
@@ -151,7 +152,7 @@ class Cycle implements ClaimListener {
     const context = { store: options.store, heartbeat: watchdog.heartbeat }
     const pending = this.#stopReason ? null : reclaim(context, claimant, this.#handle.id, stop)
     const claimed = await pending?.catch(() => null)
-    if (this.#handle.hasEnded) return false
+    if (this.#handle.ended) return false
     if (!claimed) {
       this.#handle.loseLease()
       this.stop({ why: 'lease-lost' }, true)

@@ -74,7 +74,7 @@ async function settleRun(options: RunnerOptions, ended: EndedCommand): Promise<v
   const { handle, claim, ending, exit } = ended
   const { store } = options
   // The command ended its run with its last call and did not wait for the response.
-  if (handle.hasEnded) return
+  if (handle.ended) return
   try {
     switch (ending.run) {
       case 'said':

@@ -45,13 +45,21 @@ export function absoluteAddress(address: string, folder: string): string {
   return isAbsolute(path) ? address : `sqlite:${join(folder, path)}`
 }
 
-/** Where one's own code finds its database: as given, else UNSTUCK_DB, else the config's word, else the default. */
+/**
+ * Returns the database of code: the given one, else UNSTUCK_DB, else the config's, else the default. Relative paths count
+ * from the folder of the config; without a `path` in `configured`, from that of the nearest one.
+ */
 export function databaseAddress(
   explicit: string | undefined,
-  configured: { readonly db?: string | undefined; readonly connections?: number | undefined } = {},
+  configured: {
+    readonly db?: string | undefined
+    readonly connections?: number | undefined
+    readonly path?: string | null
+  } = {},
 ): string {
   const address = explicit || process.env['UNSTUCK_DB'] || configured.db
-  const folder = configFolder(process.cwd())
+  const { path = findConfig(process.cwd()) } = configured
+  const folder = path === null ? process.cwd() : dirname(path)
   if (!address) return defaultAddress(folder)
   return withConnections(absoluteAddress(address, folder), configured.connections)
 }

@@ -82,7 +82,7 @@ export const ROUTES: readonly RunRoute[] = [
     path: '/checkpoint',
     body: checkpoint,
     maxBytes: CHECKPOINT_MAX_BYTES,
-    handle: async ({ run, body }) => ({ seq: await ownedRun(run).checkpoint(body) }),
+    handle: ({ run, body }) => ownedRun(run).checkpoint(body),
   }),
   defineRoute({
     method: 'POST',
@@ -130,9 +130,8 @@ function defineRoute<B extends Schema>(
   return { maxBytes: BODY_MAX_BYTES, ...route }
 }
 
-async function describe(run: RunContext): Promise<unknown> {
+function describe(run: RunContext): unknown {
   const handle = ownedRun(run)
-  const { done, total } = await handle.progressSoFar()
   return {
     run: handle.id,
     source: handle.source,
@@ -141,8 +140,8 @@ async function describe(run: RunContext): Promise<unknown> {
     next: handle.next,
     lastItemId: handle.lastItemId,
     cursor: handle.cursor,
-    done,
-    total,
+    done: handle.done ?? 0,
+    total: handle.total ?? 1,
     pageTarget: handle.pageTarget,
   }
 }

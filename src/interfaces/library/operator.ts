@@ -1,0 +1,331 @@
+import { hostname } from 'node:os'
+import type { Settings } from '../../contracts/settings.ts'
+import { contextFor } from '../../app/open-context.ts'
+import { NotFoundError } from '../../core/model/errors.ts'
+import { checkCall, type Arguments, type Fields } from '../../core/model/fields.ts'
+import { LIVE_STATUSES, type Run } from '../../core/model/run.ts'
+import { checkSource } from '../../core/model/source.ts'
+import type { Target } from '../../core/model/target.ts'
+import { parseDuration, type Millis } from '../../core/model/time.ts'
+import { adviseStart } from '../../core/recovery/advise-start.ts'
+import { assess } from '../../core/recovery/assess.ts'
+import { classifyRuns } from '../../core/recovery/clean.ts'
+import type { OperatorContext } from '../../core/recovery/context.ts'
+import type { Store } from '../../core/store/store.ts'
+import { abortable } from '../../core/worker/abortable.ts'
+import type { Crawl } from '../../core/worker/crawl-options.ts'
+import { actionResultView, type ActionResult } from '../../presenters/action-result.ts'
+import { adviceView } from '../../presenters/check.ts'
+import { summaryView } from '../../presenters/cleaning.ts'
+import { enqueueSource } from '../../presenters/enqueue.ts'
+import { explainRunOrTarget, explanationView } from '../../presenters/explain.ts'
+import { findRun, findRunOrTarget, findTarget, findTargets } from '../../presenters/find.ts'
+import { historyView, readHistory } from '../../presenters/history.ts'
+import { hasItems } from '../../presenters/items.ts'
+import type * as records from '../../presenters/records.ts'
+import type * as results from '../../presenters/results.ts'
+import * as runActions from '../../presenters/run-actions.ts'
+import { loadRunReport, presentRun } from '../../presenters/run.ts'
+import { listRuns } from '../../presenters/runs.ts'
+import { loadOverview, presentOverview } from '../../presenters/overview.ts'
+import { toJson } from '../../presenters/presented.ts'
+import * as targetActions from '../../presenters/target-actions.ts'
+import { itemView, runView, targetView } from '../../presenters/view.ts'
+import { workerViews } from '../../presenters/workers.ts'
+import { makeListing } from './listing.ts'
+import { ABORTABLE, FIELDS, RUN, RUNS, SOURCE, TARGET, TARGETS } from './option-fields.ts'
+import { cleanByPlan, recoverByPlan } from './recovery.ts'
+import type {
+  Abortable,
+  AgeOptions,
+  CleanOptions,
+  EnqueueOptions,
+  HistoryOptions,
+  ListOptions,
+  ReasonOptions,
+  RecoverOptions,
+  ResetFailedOptions,
+  RewindOptions,
+  RunRef,
+  RunsOptions,
+  Since,
+  SourceRef,
+  TargetRef,
+  TargetsOptions,
+  UnparkOptions,
+  WorkersOptions,
+} from './options.ts'
+import type { HistoryPage, Listing, Page } from './types.ts'
+
+const PAGE_SIZE = 50
+
+/** The calls of the library that read or change what is there. Each checks its arguments first, then calls a presenter. */
+export class Operator {
+  protected readonly store: Store
+  protected readonly settings: Settings
+
+  constructor(store: Store, settings: Settings) {
+    this.store = store
+    this.settings = settings
+  }
+
+  protected get context(): OperatorContext {
+    return contextFor(this.store, this.settings, `process ${process.pid} on ${hostname()}`)
+  }
+
+  check(source: SourceRef, options: AgeOptions = {}): Promise<results.Check> {
+    return this.call('check()', { source: [source, SOURCE] }, options, FIELDS.age, async () => {
+      const name = nameOf(source)
+      checkSource(name)
+      const age = parseDuration(options.abandonAfter) ?? undefined
+      return adviceView(name, await adviseStart(this.context, name, age))
+    })
+  }
+
+  enqueue(source: SourceRef, options: EnqueueOptions = {}): Promise<records.Run> {
+    const args = { source: [source, SOURCE] } as const
+    return this.call('enqueue()', args, options, FIELDS.enqueue, async () => {
+      const { input = null } = options
+      return runView(await enqueueSource(this.store, this.settings, nameOf(source), input))
+    })
+  }
+
+  status(options: Abortable = {}): Promise<results.Status> {
+    return this.call('status()', {}, options, ABORTABLE, async () =>
+      toJson(presentOverview(await loadOverview(this.context))),
+    )
+  }
+
+  summary(options: AgeOptions = {}): Promise<results.Summary> {
+    return this.call('summary()', {}, options, FIELDS.age, async () => {
+      const age = parseDuration(options.abandonAfter) ?? undefined
+      return summaryView(await classifyRuns(this.context, age))
+    })
+  }
+
+  explain(what: RunRef | TargetRef, options: Abortable = {}): Promise<results.Explanation> {
+    return this.call('explain()', { id: [what, RUN] }, options, ABORTABLE, async () => {
+      const found =
+        typeof what === 'object' && !('id' in what)
+          ? await this.#run(what)
+          : await findRunOrTarget(this.store, idOf(what))
+      return explanationView(await explainRunOrTarget(this.context, this.settings, found))
+    })
+  }
+
+  run(run: RunRef, options: Abortable = {}): Promise<results.RunDetail> {
+    return this.call('run()', { run: [run, RUN] }, options, ABORTABLE, async () =>
+      toJson(presentRun(await loadRunReport(this.context, await this.#run(run)))),
+    )
+  }
+
+  runs(options: RunsOptions = {}): Listing<records.ListedRun> {
+    return this.#list('runs()', {}, options, FIELDS.runs, async (page) => {
+      const { status = [], source, since } = options
+      const statuses = [status].flat().flatMap((one) => (one === 'live' ? LIVE_STATUSES : [one]))
+      return listRuns(this.context, {
+        ...page,
+        source: source === undefined ? undefined : nameOf(source),
+        statuses: statuses.length > 0 ? [...new Set(statuses)] : undefined,
+        createdSince: await this.#since(since),
+      })
+    })
+  }
+
+  targets(run: RunRef, options: TargetsOptions = {}): Listing<records.Target> {
+    return this.#list('targets()', { run: [run, RUN] }, options, FIELDS.targets, async (page) => {
+      const { id } = await this.#run(run)
+      const { status, group } = options
+      const { items, next } = await this.store.targets(id, {
+        ...page,
+        statuses: status === undefined ? undefined : [status].flat(),
+        // The store takes an empty name for "no group".
+        group: group === null ? '' : group,
+      })
+      return { items: items.map(targetView), next }
+    })
+  }
+
+  items<D = unknown>(
+    source: Crawl<D> | SourceRef,
+    options: ListOptions = {},
+  ): Listing<records.Item<D>> {
+    const args = { source: [source, SOURCE] } as const
+    return this.#list('items()', args, options, FIELDS.list, async ({ after, limit }) => {
+      const name = nameOf(source)
+      if (after === undefined) await hasItems(this.store, name)
+      const found = await this.store.items(name, after ?? null, limit)
+      const items = found.map((item) => itemView(item) as records.Item<D>)
+      return { items, next: items.length < limit ? null : items.at(-1)!.key }
+    })
+  }
+
+  workers(options: WorkersOptions = {}): Listing<records.Worker> {
+    return this.#list('workers()', {}, options, FIELDS.workers, async () => {
+      const { source } = options
+      const all = workerViews(await assess(this.context))
+      const items = all.filter((one) => source === undefined || one.source === nameOf(source))
+      return { items, next: null }
+    })
+  }
+
+  history(options: HistoryOptions = {}): Listing<records.AuditEntry, HistoryPage> {
+    return this.#list('history()', {}, options, FIELDS.history, async ({ after, limit }) => {
+      const { run, source, action, since } = options
+      const filter = {
+        action,
+        source: source === undefined ? undefined : nameOf(source),
+        run: run === undefined ? undefined : (await this.#run(run)).id,
+        since: await this.#since(since),
+      }
+      const position = after === undefined ? undefined : Number(after)
+      const found = historyView(await readHistory(this.store, filter, { after: position, limit }))
+      return { ...found, next: found.next === null ? null : String(found.next) }
+    })
+  }
+
+  recover(options: RecoverOptions = {}): Promise<results.Recovery> {
+    return this.call('recover()', {}, options, FIELDS.recover, () =>
+      recoverByPlan(this.context, options),
+    )
+  }
+
+  clean(runs?: RunRef | readonly RunRef[], options: CleanOptions = {}): Promise<results.Cleaning> {
+    const args: Arguments = runs === undefined ? {} : { runs: [runs, RUNS] }
+    return this.call('clean()', args, options, FIELDS.clean, async () => {
+      const named =
+        runs === undefined
+          ? undefined
+          : await Promise.all([runs].flat().map((run) => this.#run(run)))
+      return cleanByPlan(this.context, named, options)
+    })
+  }
+
+  cancel(run: RunRef, options?: ReasonOptions): Promise<results.ActionResult> {
+    return this.#act('cancel()', runActions.cancel, run, options)
+  }
+
+  resume(run: RunRef, options?: ReasonOptions): Promise<results.ActionResult> {
+    return this.#act('resume()', runActions.resume, run, options)
+  }
+
+  retry(run: RunRef, options?: ReasonOptions): Promise<results.ActionResult> {
+    return this.#act('retry()', runActions.retry, run, options)
+  }
+
+  revert(run: RunRef, options?: ReasonOptions): Promise<results.ActionResult> {
+    return this.#act('revert()', runActions.revert, run, options)
+  }
+
+  resetFailed(run: RunRef, options: ResetFailedOptions = {}): Promise<results.ActionResult> {
+    const args = { run: [run, RUN] } as const
+    return this.call('resetFailed()', args, options, FIELDS.resetFailed, async () => {
+      const { groups, maxAttempts, dryRun = false } = options
+      const { id } = await this.#run(run)
+      const targets = (await this.#targets(options.targets))?.map((target) => target.id)
+      const request = { targets, groups, maxAttempts, dryRun }
+      return actionResultView(await targetActions.resetFailed(this.context, id, request))
+    })
+  }
+
+  park(
+    targets: TargetRef | readonly TargetRef[],
+    options: ReasonOptions = {},
+  ): Promise<results.ActionResult> {
+    const args = { targets: [targets, TARGETS] } as const
+    return this.call('park()', args, options, FIELDS.reason, async () => {
+      const { dryRun = false, because } = options
+      const found = (await this.#targets([targets].flat()))!
+      return actionResultView(await targetActions.park(this.context, found, { dryRun, because }))
+    })
+  }
+
+  unpark(run: RunRef, options: UnparkOptions = {}): Promise<results.ActionResult> {
+    return this.call('unpark()', { run: [run, RUN] }, options, FIELDS.unpark, async () => {
+      const { groups, dryRun = false } = options
+      const { id } = await this.#run(run)
+      const targets = await this.#targets(options.targets)
+      const request = { targets, groups, dryRun }
+      return actionResultView(await targetActions.unpark(this.context, id, request))
+    })
+  }
+
+  rewind(target: TargetRef, options: RewindOptions): Promise<results.ActionResult> {
+    return this.call('rewind()', { target: [target, TARGET] }, options, FIELDS.rewind, async () => {
+      const { dryRun = false, to, next, cursor } = options
+      const found = await findTarget(this.store, idOf(target))
+      const request = { dryRun, to, cursor, next: next === undefined ? next : String(next) }
+      return actionResultView(await targetActions.rewind(this.context, found, request))
+    })
+  }
+
+  /** Checks all that a call was given, then does it until its signal fires. */
+  protected async call<T>(
+    name: string,
+    args: Arguments,
+    options: Abortable,
+    fields: Fields,
+    work: () => Promise<T>,
+  ): Promise<T> {
+    checkCall(name, options, fields, args)
+    return options.signal ? abortable(options.signal, work) : work()
+  }
+
+  #act(
+    name: string,
+    action: (
+      context: OperatorContext,
+      run: Run,
+      request: runActions.ActionRequest,
+    ) => Promise<ActionResult>,
+    run: RunRef,
+    options: ReasonOptions = {},
+  ): Promise<results.ActionResult> {
+    return this.call(name, { run: [run, RUN] }, options, FIELDS.reason, async () => {
+      const { dryRun = false, because } = options
+      return actionResultView(await action(this.context, await this.#run(run), { dryRun, because }))
+    })
+  }
+
+  #list<V, P extends Page<V>>(
+    name: string,
+    args: Arguments,
+    options: ListOptions,
+    fields: Fields,
+    load: (page: { after: string | undefined; limit: number }) => Promise<P>,
+  ): Listing<V, P> {
+    return makeListing((after) =>
+      this.call(name, args, options, fields, () =>
+        load({ after: after ?? options.after, limit: options.limit ?? PAGE_SIZE }),
+      ),
+    )
+  }
+
+  async #run(ref: RunRef): Promise<Run> {
+    if (typeof ref === 'string' || 'id' in ref) return findRun(this.store, idOf(ref))
+    const { source } = ref
+    const live = await this.store.liveRun(source)
+    const run = live ?? (await this.store.runs({ source, limit: 1 })).items[0]
+    if (run) return run
+    throw new NotFoundError(`run of ${source}`, '`unstuck runs` shows the sources there are.')
+  }
+
+  async #targets(refs: readonly TargetRef[] | undefined): Promise<Target[] | undefined> {
+    return refs && findTargets(this.store, refs.map(idOf))
+  }
+
+  async #since(since: Since | undefined): Promise<Millis | undefined> {
+    if (since === undefined) return undefined
+    const ageMs = parseDuration(since)
+    if (ageMs !== null) return (await this.store.now()) - ageMs
+    return new Date(since).getTime()
+  }
+}
+
+function nameOf(ref: SourceRef): string {
+  return typeof ref === 'string' ? ref : ref.source
+}
+
+function idOf(ref: string | { readonly id: string }): string {
+  return typeof ref === 'string' ? ref : ref.id
+}

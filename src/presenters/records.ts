@@ -1,0 +1,296 @@
+import type { HealthState } from '../core/decide/health.ts'
+import type { RunKind, RunStatus } from '../core/model/run.ts'
+import type { TargetStatus } from '../core/model/target.ts'
+import type { Timestamp } from '../core/model/time.ts'
+import type { Action } from '../core/model/verdict.ts'
+import type { Liveness } from '../core/model/worker.ts'
+
+/** The records in what the library returns, `--json` prints and HTTP sends: plain data, ISO times, `null` for unknown. */
+
+/** A run: one execution for a source. */
+export type Run = {
+  /** Its id. Lists show the last 8 digits. */
+  readonly id: string
+  /** What is crawled. */
+  readonly source: string
+  /** Where it stands. */
+  readonly status: RunStatus
+  /** When it was queued or begun. */
+  readonly createdAt: Timestamp
+  /** When it was first claimed; null before. */
+  readonly startedAt: Timestamp | null
+  /** When it ended; null before. */
+  readonly finishedAt: Timestamp | null
+  /** When a worker last saved or reported something. */
+  readonly lastActivityAt: Timestamp
+  /** Finished targets; of a run with one target, what it reported. */
+  readonly done: number
+  /** All targets known; of a run with one target, what it reported, else 1. */
+  readonly total: number
+  /** Items saved as new or changed. */
+  readonly extracted: number
+  /** Records that pages left out, and items that had not changed. */
+  readonly skipped: number
+  /** 1, and one more each time it was resumed. */
+  readonly attempt: number
+  /** Why it failed; null if it did not. */
+  readonly error: string | null
+  /** The worker of a run with one target; null for a crawl, which has many. */
+  readonly owner: RunOwner | null
+  /** Whether it stopped with work left: `begin` and workers continue it. */
+  readonly resumable: boolean
+  /** The run that this one repeats from the beginning. */
+  readonly retryOf: string | null
+  /** The row of an adopted table that it is; null for a run of Unstuck's own tables. */
+  readonly adopted: AdoptedRow | null
+  /** In a list: its error is longer than what is here. */
+  readonly cut?: true
+}
+
+/** The row of an adopted table that is a run. */
+export type AdoptedRow = {
+  /** The name of the table in the config. */
+  readonly table: string
+  /** The key of the row; empty: the whole table is one run. */
+  readonly key: string
+  /** What can be done to it. */
+  readonly can: readonly string[]
+}
+
+/** The worker of a run with one target. */
+export type RunOwner = {
+  /** The id of the worker. */
+  readonly worker: string
+  /** Its host; null where the worker was not looked up. */
+  readonly host: string | null
+  /** Its process id; null where the worker was not looked up. */
+  readonly pid: number | null
+}
+
+/** A run in a list. */
+export type ListedRun = Run & {
+  /** Saved pages. */
+  readonly pages: number
+  /** False while targets still come in: `total` is not final. */
+  readonly planned: boolean
+  /** `single`: a run from `begin` or a wrapped command, with one target. */
+  readonly kind: RunKind
+  /** How a live run fares; null for one that has ended. */
+  readonly health: HealthState | null
+  /** The reason for `health`. */
+  readonly because: string | null
+  /** How fast it goes; null while that is not known. */
+  readonly pace: Pace | null
+}
+
+/** How fast a run goes, by the samples of the last minutes. */
+export type Pace = {
+  /** Pages per minute. */
+  readonly pagesPerMinute: number
+  /** Items per minute. */
+  readonly itemsPerMinute: number
+  /** Seconds until all targets are done, as a range; null if unknown. */
+  readonly etaSeconds: { readonly from: number; readonly to: number } | null
+}
+
+/** The worker that holds a run or a target, or held it last. */
+export type Owner = {
+  /** The id of the worker. */
+  readonly worker: string
+  /** The host that it runs on. */
+  readonly host: string
+  /** Its process id. */
+  readonly pid: number
+  /** Its name in an adopted table, where it has no other. */
+  readonly label: string | null
+  /** When it started. */
+  readonly startedAt: Timestamp
+  /** Its last heartbeat. */
+  readonly lastHeartbeatAt: Timestamp
+  /** Whether it is alive. */
+  readonly liveness: Liveness
+  /** The reason for `liveness`. */
+  readonly because: string
+}
+
+/** Where the next worker continues. */
+export type Checkpoint = {
+  /** The last saved page. */
+  readonly page: number
+  /** How many pages there will be; null if unknown. */
+  readonly pageTarget: number | null
+  /** The next page's address; null if there is none. */
+  readonly next: string | null
+  /** What the last page reported. */
+  readonly lastItemId: string | null
+  /** What the last page returned as `cursor`. */
+  readonly cursor: unknown
+}
+
+/** A live run with its verdict. */
+export type AssessedRun = Omit<Run, 'owner'> & {
+  /** What recovery would do. */
+  readonly action: Action
+  /** Why. */
+  readonly because: string
+  /** Why `action` cannot be applied: the setting that would allow it; null if it can. */
+  readonly blockedBy: string | null
+  /** The worker that holds it, or held it last. */
+  readonly owner: Owner | null
+  /** Where a run with one target continues; null for a crawl or before the first page. */
+  readonly checkpoint: Pick<Checkpoint, 'page' | 'pageTarget'> | null
+  /** The facts that the verdict is based on. */
+  readonly evidence: unknown
+}
+
+/** A target: one listing, address or other unit of work of a run. */
+export type Target = Checkpoint & {
+  /** Its id. */
+  readonly id: string
+  /** The id of its run. */
+  readonly run: string
+  /** Names it within its run. */
+  readonly key: string
+  /** Its group, if it has one. */
+  readonly group: string | null
+  /** Where it stands. */
+  readonly status: TargetStatus
+  /** How often it was claimed. */
+  readonly attempts: number
+  /** Workers that died with it, without a page in between. */
+  readonly crashes: number
+  /** The worker that holds it; null if none does. */
+  readonly worker: string | null
+  /** When it was claimed; null if it is not. */
+  readonly claimedAt: Timestamp | null
+  /** When it last changed. */
+  readonly lastActivityAt: Timestamp
+  /** Its last error; null if it had none. */
+  readonly lastError: string | null
+  /** When it was done or given up; null before. */
+  readonly finishedAt: Timestamp | null
+  /** In a list: its error, cursor or address is longer than what is here. */
+  readonly cut?: true
+}
+
+/** A worker that has not ended. */
+export type Worker = {
+  /** Its id. */
+  readonly id: string
+  /** What it works on; empty for a process with runs from `begin`. */
+  readonly source: string
+  /** The host that it runs on. */
+  readonly host: string
+  /** Its process id. */
+  readonly pid: number
+  /** Its name in an adopted table, where it has no other. */
+  readonly label: string | null
+  /** When it started. */
+  readonly startedAt: Timestamp
+  /** Its last heartbeat. */
+  readonly lastHeartbeatAt: Timestamp
+  /** Whether it is alive. */
+  readonly liveness: Liveness
+  /** The reason for `liveness`. */
+  readonly because: string
+  /** How many targets it holds. */
+  readonly targets: number
+}
+
+/** A saved item. */
+export type Item<D = unknown> = {
+  /** Its canonical address, or the key it was given. */
+  readonly key: string
+  /** Its address, if it has one. */
+  readonly url: string | null
+  /** What was saved. */
+  readonly data: D
+  /** 1, and one more each time its data changed. */
+  readonly version: number
+  /** The id of the run that saved it last. */
+  readonly run: string
+  /** When it was first saved. */
+  readonly firstSeenAt: Timestamp
+  /** When it was last saved, changed or not. */
+  readonly lastSeenAt: Timestamp
+  /** When its data last changed. */
+  readonly changedAt: Timestamp
+}
+
+/** One change in the audit trail. */
+export type AuditEntry = {
+  /** Counts up. */
+  readonly id: number
+  /** When. */
+  readonly at: Timestamp
+  /** The user or process that did it. */
+  readonly actor: string
+  /** What was done. */
+  readonly action: string
+  /** The source of the run. */
+  readonly source: string
+  /** The id of the run. */
+  readonly run: string
+  /** The id of the target; null if it is about the run. */
+  readonly target: string | null
+  /** Why. */
+  readonly because: string
+  /** The facts that it was based on. */
+  readonly evidence: unknown
+  /** What it was before. */
+  readonly before: unknown
+  /** What it was after. */
+  readonly after: unknown
+}
+
+/** How often an action was applied to the runs of a source. */
+export type AuditCount = {
+  /** The source. */
+  readonly source: string
+  /** What was done. */
+  readonly action: string
+  /** How often. */
+  readonly count: number
+  /** When last. */
+  readonly lastAt: Timestamp
+}
+
+/** Counts of a run or of a group of its targets. */
+export type Counts = Readonly<Record<TargetStatus, number>> & {
+  /** All targets. */
+  readonly total: number
+  /** Saved pages. */
+  readonly pages: number
+  /** Items saved as new or changed. */
+  readonly extracted: number
+  /** Records that pages left out, and items that had not changed. */
+  readonly skipped: number
+}
+
+/** One life of a wrapped command. */
+export type Execution = {
+  /** Its id. */
+  readonly id: string
+  /** The host that it ran on. */
+  readonly host: string
+  /** The program and its arguments. */
+  readonly command: unknown
+  /** Its output folder. */
+  readonly outputDir: string
+  /** The file of its output. */
+  readonly log: string
+  /** When it started. */
+  readonly startedAt: Timestamp
+  /** When it ended; null before. */
+  readonly finishedAt: Timestamp | null
+  /** Its exit code; null before its end or after a signal. */
+  readonly exitCode: number | null
+  /** The signal that ended it. */
+  readonly signal: string | null
+  /** Why it ended. */
+  readonly because: string | null
+  /** Files in its output folder. */
+  readonly artifacts: number | null
+  /** The most memory it used, in bytes. */
+  readonly peakMemory: number | null
+}

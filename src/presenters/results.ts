@@ -1,0 +1,263 @@
+import type { Severity } from '../core/decide/health.ts'
+import type { Timestamp } from '../core/model/time.ts'
+import type { Action } from '../core/model/verdict.ts'
+import type { Liveness } from '../core/model/worker.ts'
+import type {
+  AssessedRun,
+  AuditEntry,
+  Checkpoint,
+  Counts,
+  Execution,
+  ListedRun,
+  Owner,
+  Run,
+  Target,
+} from './records.ts'
+
+/** What the calls of the library return: the same as their commands with `--json` and their HTTP calls. */
+
+/** What was decided about a run or a target. */
+export type Verdict = {
+  /** The id of the run. */
+  readonly run: string
+  /** The source of the run. */
+  readonly source: string
+  /** The id of the target; null if the verdict is about the run as a whole. */
+  readonly target: string | null
+  /** What follows. */
+  readonly action: Action
+  /** Why. */
+  readonly because: string
+  /** Whether the worker that holds it is alive. */
+  readonly liveness: Liveness
+  /** The facts that the verdict is based on. */
+  readonly evidence: unknown
+  /** The status before. */
+  readonly from: string
+  /** The status after. */
+  readonly to: string
+  /** Whether it was done. */
+  readonly applied: boolean
+  /** Why it cannot be done: the setting that would allow it; null if it can. */
+  readonly blockedBy: string | null
+}
+
+/** What `check` returns. */
+export type Check = {
+  /** What was asked about. */
+  readonly source: string
+  /** `start` or `resume`: `begin` will. `clean`: a dead run is in the way and is replaced. `wait`: a live worker has it. */
+  readonly action: 'start' | 'resume' | 'clean' | 'wait'
+  /** Why. */
+  readonly because: string
+  /** Why a dead run in the way cannot be ended: the setting that would allow it; null if it can. */
+  readonly blockedBy: string | null
+  /** The run that `action` is about; null if there is none. */
+  readonly run: Run | null
+  /** Where it continues; null before its first page. */
+  readonly checkpoint: Checkpoint | null
+  /** The worker that holds it, or held it last. */
+  readonly owner: Owner | null
+}
+
+/** What `summary` returns: every live run. */
+export type Summary = {
+  /** The worst of all. */
+  readonly severity: Severity
+  /** How many live runs there are. */
+  readonly total: number
+  /** With a worker, or waiting for one. */
+  readonly active: readonly AssessedRun[]
+  /** Without a worker, with something to continue from. */
+  readonly resumable: readonly AssessedRun[]
+  /** Without worker, progress and checkpoint, for longer than `abandonAfter`. */
+  readonly dead: readonly AssessedRun[]
+}
+
+/** What `status` returns. */
+export type Status = {
+  /** When it was read. */
+  readonly now: Timestamp
+  /** The worst of all. */
+  readonly severity: Severity
+  /** The same, and `well` or `idle` where nothing is wrong. */
+  readonly state: 'stuck' | 'attention' | 'well' | 'idle'
+  /** "Is anything stuck?", in one line. */
+  readonly summary: string
+  /** The same in sentences. */
+  readonly sections: readonly Section[]
+  /** Live runs, the worst first, 200 at most. */
+  readonly runs: readonly ListedRun[]
+  /** How many live runs there are. */
+  readonly liveRuns: number
+  /** How many workers are in which state. */
+  readonly workers: Readonly<Partial<Record<Liveness, number>>>
+  /** What needs attention. */
+  readonly attention: readonly Attention[]
+  /** The newest run, live or not; null before the first. */
+  readonly latest: Run | null
+}
+
+/** Something that needs attention. */
+export type Attention = {
+  /** The id of the run; null if it is about the source. */
+  readonly run: string | null
+  /** The source. */
+  readonly source: string
+  /** What is wrong, in a few words. */
+  readonly what: string
+  /** Why. */
+  readonly because: string | null
+  /** The command that shows or solves it. */
+  readonly command: string
+}
+
+/** What `run` returns. */
+export type RunDetail = {
+  /** How bad it is. */
+  readonly severity: Severity
+  /** Where it stands, in one line. */
+  readonly summary: string
+  /** The same in sentences. */
+  readonly sections: readonly Section[]
+  /** The run. */
+  readonly run: ListedRun & {
+    /** What it was queued with; null if nothing. */
+    readonly input: unknown
+  }
+  /** Its counts. */
+  readonly counts: Counts
+  /** The same by group. */
+  readonly groups: readonly (Counts & {
+    /** The group; null: targets without one. */
+    readonly group: string | null
+  })[]
+  /** Targets that are stuck, parked or failed, some of each. */
+  readonly needsAttention: readonly Target[]
+  /** Lives of its command, newest first; none for a crawl. */
+  readonly executions: readonly Execution[]
+  /** The worker that holds it, or held it last. */
+  readonly owner: Owner | null
+  /** Its newest changes, oldest first, each with the key of its target. */
+  readonly audit: readonly (AuditEntry & {
+    /** The key of the target; null if it is about the run. */
+    readonly key: string | null
+  })[]
+  /** Commands that fit it now. */
+  readonly commands: readonly string[]
+}
+
+/** A setting of a policy and where it comes from. */
+export type Setting = {
+  /** As written in a config. */
+  readonly name: string
+  /** The group that it is for; null: all. */
+  readonly group: string | null
+  /** Its value. */
+  readonly value: string | number | boolean | null
+  /** Where it comes from. */
+  readonly origin: 'default' | 'preset' | 'crawl' | 'adopted' | 'config'
+}
+
+/** What `explain` returns. */
+export type Explanation = {
+  /** The run. */
+  readonly run: Run
+  /** The target, if one was asked about. */
+  readonly target: Target | null
+  /** What recovery would do. */
+  readonly verdict: Pick<AssessedRun, 'action' | 'because' | 'blockedBy'>
+  /** The worker that holds it, or held it last. */
+  readonly owner: Owner | null
+  /** The facts that the verdict is based on. */
+  readonly evidence: unknown
+  /** The settings that apply. */
+  readonly policy: readonly Setting[]
+}
+
+/** How to revert a change. */
+export type Undo = {
+  /** For a button. */
+  readonly label: string
+  /** Calls of the HTTP API, in this order. */
+  readonly calls: readonly ApiCall[]
+  /** The same on the command line. */
+  readonly command: string
+}
+
+/** A call of the HTTP API. */
+export type ApiCall = {
+  /** Its method. */
+  readonly method: 'POST'
+  /** Its path. */
+  readonly path: string
+  /** Its body. */
+  readonly body: Readonly<Record<string, unknown>>
+}
+
+/** Part of everything that changes something. */
+export type Change = {
+  /** Whether nothing was changed because `dryRun` was given. */
+  readonly dryRun: boolean
+  /** The same on the command line. */
+  readonly command: string
+  /** Null: nothing was changed, or it cannot be reverted. */
+  readonly undo: Undo | null
+}
+
+/** Sentences about a result. */
+export type Section = {
+  /** Null: the first part. */
+  readonly heading: string | null
+  /** What happened, or would. */
+  readonly sentences: readonly string[]
+}
+
+/** What `cancel`, `resume`, `retry`, `revert`, `resetFailed`, `park`, `unpark` and `rewind` return. */
+export type ActionResult = Change & {
+  /** The run as it is now; null if it is about targets of several. */
+  readonly run: Run | null
+  /** How many targets it was about. */
+  readonly targets: number
+  /** What was done, in sentences. */
+  readonly sections: readonly Section[]
+}
+
+/** What `recover` returns. */
+export type Recovery = Change & {
+  /** The worst of all, as it was before. */
+  readonly severity: Severity
+  /** Live runs as they were before, 200 at most. */
+  readonly active: readonly AssessedRun[]
+  /** How many live runs there were. */
+  readonly activeTotal: number
+  /** What was decided, 500 at most: first what recovery does, then what needs attention. */
+  readonly verdicts: readonly Verdict[]
+  /** How many verdicts there are. */
+  readonly total: number
+  /** How many of them were applied. */
+  readonly applied: number
+  /** How many of them recovery applies; the others need attention. */
+  readonly planned: number
+  /** Names exactly these verdicts: pass it back as `plan` to apply them and nothing else. */
+  readonly plan: string
+  /** Adopted tables that could not be read: their rows were not assessed. */
+  readonly unreadable: readonly UnreadableTable[]
+}
+
+/** An adopted table that cannot be read. */
+export type UnreadableTable = {
+  /** Its name in the config. */
+  readonly table: string
+  /** Why. */
+  readonly because: string
+}
+
+/** What `clean` returns. */
+export type Cleaning = Change &
+  Summary & {
+    /** What was marked, or refused. */
+    readonly cleaned: readonly Verdict[]
+    /** Names exactly these dead runs: pass it back as `plan` to mark them and no others. */
+    readonly plan: string
+  }
