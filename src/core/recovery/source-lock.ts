@@ -8,12 +8,10 @@ import { AlreadyRunningError } from '../model/errors.ts'
 import type { SourceLock } from '../model/source-lock.ts'
 import type { WorkerId } from '../model/id.ts'
 import { humanizeDuration, iso } from '../model/time.ts'
-import type { Worker } from '../model/worker.ts'
+import type { ProcessIdentity, Worker } from '../model/worker.ts'
 import { isLocalProcess } from '../host/identity.ts'
 import type { LockSourceRequest, Store } from '../store/store.ts'
 import { REAL_CLOCK, type Clock } from '../host/clock.ts'
-import { endTree } from '../host/end-tree.ts'
-import { signalAll } from '../host/process-tree.ts'
 import { waitForHeartbeats } from './recover.ts'
 
 /** A source lock, its holder, and what the holder's state means for a process that wants the lock. */
@@ -50,7 +48,23 @@ async function inspectOnce(
   return { lock, holder, advice: decideSourceLock(lock, holder) }
 }
 
+/** Ends the processes of wrapped commands on this machine. */
+export type CommandProcesses = {
+  /** Ends all processes with the tag except `exclude`. Returns how many had to be killed. */
+  end(
+    tree: { readonly processTag: string; readonly exclude?: number | undefined },
+    options: {
+      readonly killTimeoutMs: number
+      readonly clock: Clock
+      readonly onUnkillable: (pids: readonly number[]) => void
+    },
+  ): Promise<number>
+  /** Kills one process, unless its id belongs to another process by now. */
+  kill(process: ProcessIdentity): void
+}
+
 export type AcquireOptions = {
+  readonly processes: CommandProcesses
   /** Called while another process holds the lock. Throws to give up, or resolves to try again. */
   readonly onBusy: (state: SourceLockState) => Promise<void>
   readonly log: (message: string) => void
@@ -88,7 +102,8 @@ export async function acquireSourceLock(
     })
     if (acquired.worker !== request.worker) continue
     log(`took over ${request.source}: ${advice.because}`)
-    if (advice.action === 'end-tree' && holder) killHolder(holder.worker)
+    // A watchdog without heartbeats for a whole lease: whatever it still does comes too late.
+    if (advice.action === 'end-tree' && holder) options.processes.kill(holder.worker.process)
     return endEarlierProcesses(acquired, request, options)
   }
 }
@@ -96,9 +111,9 @@ export async function acquireSourceLock(
 async function endEarlierProcesses(
   lock: SourceLock,
   { killTimeoutMs }: Pick<LockSourceRequest, 'killTimeoutMs'>,
-  { log, spare, clock = REAL_CLOCK }: AcquireOptions,
+  { processes, log, spare, clock = REAL_CLOCK }: AcquireOptions,
 ): Promise<SourceLock> {
-  const killed = await endTree(
+  const killed = await processes.end(
     { processTag: lock.processTag, exclude: spare },
     {
       killTimeoutMs: Math.min(killTimeoutMs, ORPHAN_GRACE_MS),
@@ -113,22 +128,22 @@ async function endEarlierProcesses(
   return lock
 }
 
-/** A watchdog without heartbeats for a whole lease: whatever it still does comes too late. */
-function killHolder({ process: { pid, startTicks } }: Worker): void {
-  if (startTicks !== null) signalAll([{ pid, startTicks }], 'SIGKILL')
-}
-
 /** Unlocks a source whose holder is dead, for a program that begins a run itself. Otherwise throws. */
 export async function clearStaleLock(
   store: Store,
   lock: SourceLock,
   worker: WorkerId,
+  processes: CommandProcesses,
 ): Promise<void> {
   const { source, killTimeoutMs, processTag } = lock
   await acquireSourceLock(
     store,
     { source, worker, killTimeoutMs, processTag },
-    { onBusy: (state) => Promise.reject(alreadyRunningError(state)), log: () => {} },
+    {
+      processes,
+      onBusy: (state) => Promise.reject(alreadyRunningError(state)),
+      log: () => {},
+    },
   )
   await store.unlockSource({ source, worker })
 }

@@ -7,7 +7,7 @@ import type { Run } from '../model/run.ts'
 import { humanizeDuration, iso } from '../model/time.ts'
 import { withRetry } from '../store/open.ts'
 import type { BeginRequest, BeginResult, RunMove, Store } from '../store/store.ts'
-import { clearStaleLock } from '../recovery/source-lock.ts'
+import { clearStaleLock, type CommandProcesses } from '../recovery/source-lock.ts'
 import { isLost, assessRun, type AssessedRun } from '../recovery/assess.ts'
 import type { OperatorContext } from '../recovery/context.ts'
 import { runMoveOf, recover } from '../recovery/recover.ts'
@@ -22,11 +22,14 @@ export type BeginOptions = Pick<BeginRequest, 'source' | 'worker' | 'policy'>
  * worker has the run. With a signal, an unreachable database is retried until the signal fires.
  */
 export async function beginRun(
-  context: OperatorContext & { readonly heartbeat: HeartbeatClient },
+  context: OperatorContext & {
+    readonly heartbeat: HeartbeatClient
+    readonly processes: CommandProcesses
+  },
   options: BeginOptions,
   signal?: AbortSignal,
 ): Promise<Extract<BeginResult, { resumed: boolean }>> {
-  const { store, heartbeat } = context
+  const { store, heartbeat, processes } = context
   const claimId = newId()
   const ids = { run: newId(), target: newId(), claimId }
   heartbeat.requested([claimId])
@@ -48,7 +51,7 @@ export async function beginRun(
       if ('sourceLock' in begun) {
         const { sourceLock } = begun
         await retryWhileOverdue(
-          () => clearStaleLock(store, sourceLock, options.worker),
+          () => clearStaleLock(store, sourceLock, options.worker, processes),
           options.policy,
         )
         continue

@@ -4,7 +4,7 @@ import process from 'node:process'
 import { messageOf, UsageError } from '../../core/model/errors.ts'
 import { newId, shortId } from '../../core/model/id.ts'
 import { REAL_CLOCK } from '../../core/host/clock.ts'
-import { endTree } from '../../core/host/end-tree.ts'
+import { endTree } from '../../lib/process/end-tree.ts'
 import {
   tagVariable,
   findTree,
@@ -14,7 +14,7 @@ import {
   signalGroup,
   type ProcessRef,
   type TreeRoots,
-} from '../../core/host/process-tree.ts'
+} from '../../lib/process/process-tree.ts'
 import { readProcessStat } from '../../core/host/identity.ts'
 import type { Store } from '../../core/store/store.ts'
 import type { Progress } from './progress.ts'

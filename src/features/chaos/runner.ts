@@ -1,7 +1,7 @@
 import { pause, pollUntil } from './poll.ts'
 import { isLive } from '../../core/model/run.ts'
 import { humanizeDuration } from '../../core/model/time.ts'
-import { isAlive, type ProcessRef } from '../../core/host/process-tree.ts'
+import { isAlive, type ProcessRef } from '../../lib/process/process-tree.ts'
 import { plural } from '../../presenters/format.ts'
 import { isAllDone } from './compare.ts'
 import {

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import type { Secret } from '../../contracts/settings.ts'
-import { removeCgroups } from '../../core/host/cgroup.ts'
+import { removeCgroups } from '../../lib/process/cgroup.ts'
 import { note, ok, warning, type Finding } from '../../presenters/finding.ts'
 import { plural } from '../../presenters/format.ts'
 import { isInherited } from './environment.ts'

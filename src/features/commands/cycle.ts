@@ -6,6 +6,7 @@ import type { Policy } from '../../core/model/policy.ts'
 import type { Run } from '../../core/model/run.ts'
 import { redactArguments } from '../../core/model/redact.ts'
 import { withRetry } from '../../core/store/open.ts'
+import { COMMAND_PROCESSES } from '../../lib/process/end-tree.ts'
 import { beginRun, reclaim } from '../../core/worker/begin.ts'
 import { REAL_CLOCK, TIMER_MAX_MS } from '../../core/host/clock.ts'
 import { RunHandle } from '../../core/worker/run-handle.ts'
@@ -62,7 +63,7 @@ export async function runCycle(runner: CommandRunner, options: CycleOptions): Pr
   const { source, policy } = options
   const { heartbeat } = runner.watchdog
   const claimant = { source, worker, policy }
-  const context = { ...runnerContext(runner.options), heartbeat }
+  const context = { ...runnerContext(runner.options), heartbeat, processes: COMMAND_PROCESSES }
   const begun = await beginRun(context, claimant, options.stop)
   const { claimed, resumed } = begun
   const runBefore = (await withRetry(() => store.run(claimed.run), options.stop))!

@@ -1,4 +1,4 @@
-import { AppendFile } from '../../core/events/append-file.ts'
+import { AppendFile } from '../../lib/files/append-file.ts'
 import { redact } from '../../core/model/redact.ts'
 import { safeText } from '../../core/events/safe-text.ts'
 

@@ -6,8 +6,8 @@ import process from 'node:process'
 import type { Claim } from '../../core/model/claim.ts'
 import { REAL_CLOCK } from '../../core/host/clock.ts'
 import { readProcessStat } from '../../core/host/identity.ts'
-import { removeCgroups } from '../../core/host/cgroup.ts'
-import { endTree } from '../../core/host/end-tree.ts'
+import { removeCgroups } from '../../lib/process/cgroup.ts'
+import { endTree } from '../../lib/process/end-tree.ts'
 import type { CommandSpec, ManagedProcessEvent } from './watchdog-messages.ts'
 import { LogFile } from './log-file.ts'
 import { CommandOutput } from './output.ts'
@@ -21,7 +21,7 @@ import {
   memoryBytesOf,
   type ProcessRef,
   type TreeRoots,
-} from '../../core/host/process-tree.ts'
+} from '../../lib/process/process-tree.ts'
 
 const POLL_MS = 1_000
 /** Counting thousands of files is slow, and only the first one matters. */

@@ -6,6 +6,7 @@ import type { ClaimId, WorkerId } from '../../core/model/id.ts'
 import type { Policy } from '../../core/model/policy.ts'
 import type { PolicyOverrides } from '../../core/model/policy-of.ts'
 import type { Store } from '../../core/store/store.ts'
+import { COMMAND_PROCESSES } from '../../lib/process/end-tree.ts'
 import { acquireSourceLock, type SourceLockState } from '../../core/recovery/source-lock.ts'
 import { assertWorkerExists } from '../../core/worker/assert-worker.ts'
 import { heartbeatOptions } from '../../core/heartbeat/transport.ts'
@@ -115,6 +116,7 @@ export class CommandRunner {
       store,
       { source, worker, killTimeoutMs, processTag },
       {
+        processes: COMMAND_PROCESSES,
         log,
         spare: this.watchdog.pid,
         onBusy: async (state) => {

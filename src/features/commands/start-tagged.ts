@@ -1,6 +1,6 @@
-import { startInCgroup, type TreeTag } from '../../core/host/cgroup.ts'
-import { startWithLimitTag } from '../../core/host/limit-tag.ts'
-import { HAS_PROC } from '../../core/host/process-tree.ts'
+import { startInCgroup, type TreeTag } from '../../lib/process/cgroup.ts'
+import { startWithLimitTag } from '../../lib/process/limit-tag.ts'
+import { HAS_PROC } from '../../lib/process/process-tree.ts'
 
 /**
  * How the processes of a command are found. `cgroup`: the kernel lists them. `limit`: by a resource limit that they inherit

@@ -4,7 +4,7 @@ import { UnstuckError } from '../../core/model/errors.ts'
 import { REAL_CLOCK } from '../../core/host/clock.ts'
 import { HeartbeatClient, type HeartbeatHandlers } from '../../core/heartbeat/client.ts'
 import type { HeartbeatOptions, HeartbeatTransport } from '../../core/heartbeat/transport.ts'
-import { endTree } from '../../core/host/end-tree.ts'
+import { endTree } from '../../lib/process/end-tree.ts'
 import type {
   CommandSpec,
   FromWatchdog,

@@ -1,7 +1,7 @@
 import { createReadStream, type ReadStream } from 'node:fs'
 import type { Readable } from 'node:stream'
 import { createZstdDecompress } from 'node:zlib'
-import { LINE_BYTES_MAX } from '../../core/events/journal.ts'
+import { LINE_BYTES_MAX } from '../../lib/files/journal.ts'
 import { LineSplitter } from '../../lib/files/line-splitter.ts'
 
 export type JournalEntry = { readonly time?: unknown; readonly type?: unknown } & Readonly<

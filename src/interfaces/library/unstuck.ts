@@ -16,6 +16,7 @@ import { checkSource } from '../../core/model/source.ts'
 import { parseDuration } from '../../core/model/time.ts'
 import { cancel } from '../../core/recovery/operator-actions.ts'
 import type { Store } from '../../core/store/store.ts'
+import { COMMAND_PROCESSES } from '../../lib/process/end-tree.ts'
 import { assertNotDone, beginRun } from '../../core/worker/begin.ts'
 import type { CrawlDefinition } from '../../core/worker/crawl.ts'
 import type { Crawl } from '../../core/worker/crawl-options.ts'
@@ -87,7 +88,8 @@ export class UnstuckClient extends Operator implements types.Unstuck {
     if (this.#stopSignal) throw new StoppingError(this.#stopSignal)
     if (once) await assertNotDone(store, source)
     const heartbeat = await this.#ensureHeartbeat()
-    const begun = await beginRun({ ...this.context, store, heartbeat }, { source, worker, policy })
+    const context = { ...this.context, store, heartbeat, processes: COMMAND_PROCESSES }
+    const begun = await beginRun(context, { source, worker, policy })
     const { claimId, run, cursor, page } = begun.claimed
     const onEnd = (): void => {
       heartbeat.released(claimId)

@@ -1,6 +1,6 @@
 import { open as openFile, stat, type FileHandle } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { rotatedPath } from '../../core/events/append-file.ts'
+import { rotatedPath } from './append-file.ts'
 
 const BLOCK = 64 * 1024
 const LINE_FEED = 0x0a

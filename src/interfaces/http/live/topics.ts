@@ -1,7 +1,7 @@
 import { NotFoundError, UsageError } from '../../../core/model/errors.ts'
 import type { RunId } from '../../../core/model/id.ts'
 import { safeJson } from '../../../core/events/safe-text.ts'
-import { AuditReader } from '../../../core/recovery/audit-reader.ts'
+import { AuditReader } from '../../../presenters/audit-reader.ts'
 import type { AuditEntry } from '../../../core/store/store.ts'
 import { loadOverview, presentOverview } from '../../../presenters/overview.ts'
 import { toJson } from '../../../presenters/presented.ts'

@@ -4,8 +4,8 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { test } from 'node:test'
-import { readProcessStat } from './identity.ts'
-import { REAL_CLOCK } from './clock.ts'
+import { readProcessStat } from '../../core/host/identity.ts'
+import { REAL_CLOCK } from '../../core/host/clock.ts'
 import { endTree } from './end-tree.ts'
 import {
   tagVariable,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { decideRestart } from './processes.ts'
+import { decideRestart } from './worker-processes.ts'
 
 test('a process that has done its work, or was stopped, is not restarted', () => {
   for (const code of [0, 3, 75]) {

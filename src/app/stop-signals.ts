@@ -1,5 +1,5 @@
-import { EXIT } from '../model/exit-codes.ts'
-import { STOP_MESSAGE } from './processes.ts'
+import { EXIT } from '../core/model/exit-codes.ts'
+import { STOP_MESSAGE } from './worker-processes.ts'
 
 export type ShutdownOptions = {
   /** The longest time from the first signal to the exit. Process managers kill later than that. */

@@ -1,4 +1,5 @@
-import type { Clock } from './clock.ts'
+import type { ProcessIdentity } from '../../core/model/worker.ts'
+import type { Clock } from '../../core/host/clock.ts'
 import { cgroupsOf, isCgroupPopulated, killCgroup, removeCgroups } from './cgroup.ts'
 import { findTree, HAS_PROC, signalAll, signalGroup, type TreeRoots } from './process-tree.ts'
 
@@ -87,4 +88,12 @@ async function waitUntilEmpty(
 function isEmpty(roots: TreeRoots): boolean {
   if (HAS_PROC) return findTree(roots).length === 0 && !cgroupsOf(roots).some(isCgroupPopulated)
   return !roots.leader || !signalGroup(roots.leader, 0)
+}
+
+/** How core ends what an earlier copy of a command has left. */
+export const COMMAND_PROCESSES = {
+  end: endTree,
+  kill({ pid, startTicks }: ProcessIdentity): void {
+    if (startTicks !== null) signalAll([{ pid, startTicks }], 'SIGKILL')
+  },
 }

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { postgresEngine } from '../../testing/postgres-engine.ts'
-import { sqliteEngine } from '../../testing/sqlite-engine.ts'
-import { enqueueCrawl } from '../../testing/fixtures.ts'
-import type { Store } from '../store/store.ts'
+import { postgresEngine } from '../testing/postgres-engine.ts'
+import { sqliteEngine } from '../testing/sqlite-engine.ts'
+import { enqueueCrawl } from '../testing/fixtures.ts'
+import type { Store } from '../core/store/store.ts'
 import { AuditReader } from './audit-reader.ts'
 
 let count = 0

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import process from 'node:process'
-import { readProcessStat, type ProcessStat } from './identity.ts'
+import { readProcessStat, type ProcessStat } from '../../core/host/identity.ts'
 import { isInCgroup, type TreeTag } from './cgroup.ts'
 import { hasLimitTag } from './limit-tag.ts'
 

@@ -1,8 +1,8 @@
 import { fork, type ChildProcess } from 'node:child_process'
-import { isUnusable, messageOf } from '../model/errors.ts'
-import { EXIT } from '../model/exit-codes.ts'
-import type { Clock } from '../host/clock.ts'
-import { isWorkerProcess, PARENT_ENV } from '../host/identity.ts'
+import { isUnusable, messageOf } from '../core/model/errors.ts'
+import { EXIT } from '../core/model/exit-codes.ts'
+import type { Clock } from '../core/host/clock.ts'
+import { isWorkerProcess, PARENT_ENV } from '../core/host/identity.ts'
 
 /** Message by which the parent stops a worker process. */
 export const STOP_MESSAGE = 'unstuck:stop'

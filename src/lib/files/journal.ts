@@ -1,7 +1,7 @@
-import type { Emit, UnstuckEvent } from '../model/event.ts'
-import type { WorkerId } from '../model/id.ts'
+import type { Emit, UnstuckEvent } from '../../core/model/event.ts'
+import type { WorkerId } from '../../core/model/id.ts'
 import { AppendFile } from './append-file.ts'
-import { redact } from '../model/redact.ts'
+import { redact } from '../../core/model/redact.ts'
 
 /** Longer lines are neither written nor read: a reader holds a line in memory. */
 export const LINE_BYTES_MAX = 1_000_000

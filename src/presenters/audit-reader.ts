@@ -1,4 +1,4 @@
-import type { AuditEntry, Store } from '../store/store.ts'
+import type { AuditEntry, Store } from '../core/store/store.ts'
 
 /** Entries per call of `next`. */
 const BATCH_SIZE = 1_000

@@ -9,7 +9,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { dirname } from 'node:path'
-import { assertTrusted } from '../host/trusted-path.ts'
+import { assertTrusted } from '../../core/host/trusted-path.ts'
 
 /** After a failed write, lines are only counted for this time: on a full disk each attempt would cost a system call. */
 const RETRY_AFTER_MS = 1_000
