@@ -11,7 +11,7 @@ import type { ActionContext } from '../core/recovery/context.ts'
 import { resetFailed, unpark } from '../core/recovery/operator-actions.ts'
 import type { DeadLetter, Store } from '../core/store/store.ts'
 import { readDeadLetters, type DeadLetterSelection } from './dead-letters.ts'
-import { isParkedOrStuck } from './target-actions.ts'
+import { isParkedOrStuck } from '../core/decide/allowed-actions.ts'
 import { undoByPark, type Undo } from './undo.ts'
 
 /** Those that one retry is about. */

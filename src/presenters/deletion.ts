@@ -1,5 +1,6 @@
 import { hostname } from 'node:os'
 import { dirname } from 'node:path'
+import { refuseDelete, throwIf } from '../core/decide/allowed-actions.ts'
 import { messageOf, NotFoundError, UsageError } from '../core/model/errors.ts'
 import { shortId, type RunId } from '../core/model/id.ts'
 import { countTargets, type Run } from '../core/model/run.ts'
@@ -12,7 +13,7 @@ import {
 } from '../lib/files/data-folder.ts'
 import type { AssessedRun } from '../core/recovery/assess.ts'
 import type { OperatorContext } from '../core/recovery/context.ts'
-import { deleteRun, assertNotAdopted } from '../core/recovery/operator-actions.ts'
+import { deleteRun } from '../core/recovery/operator-actions.ts'
 import type { Store } from '../core/store/store.ts'
 import { COMMAND_STORE } from '../features/commands/store/store.ts'
 
@@ -48,7 +49,7 @@ export async function planDeletion(
   runs: readonly Run[],
   { base, withItems }: { readonly base: string; readonly withItems: boolean },
 ): Promise<PlannedDeletion[]> {
-  for (const run of runs) assertNotAdopted(run, 'deleted: no row is ever taken from there')
+  for (const run of runs) throwIf(refuseDelete(run, true))
   const items = withItems ? await countItems(store, runs) : new Map<RunId, number>()
   const planned: PlannedDeletion[] = []
   for (const run of runs) {
@@ -89,7 +90,7 @@ async function deleteIfEnded(
   withItems: boolean,
 ): Promise<Omit<DeletedRun, 'folders'> | null> {
   try {
-    return { run: run.id, source: run.source, ...(await deleteRun(context, run.id, withItems)) }
+    return { run: run.id, source: run.source, ...(await deleteRun(context, run, withItems)) }
   } catch (error) {
     if (error instanceof UsageError || error instanceof NotFoundError) return null
     throw error

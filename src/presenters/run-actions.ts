@@ -1,3 +1,4 @@
+import { refuseCancel, refuseRetry, throwIf } from '../core/decide/allowed-actions.ts'
 import { canCancel, cancelledStatusSetting } from '../core/decide/cancel.ts'
 import { shortId } from '../core/model/id.ts'
 import { isLive, isAdoptedRow, describeRow, type Run } from '../core/model/run.ts'
@@ -18,7 +19,7 @@ export async function cancel(
   { dryRun, because }: ActionRequest,
 ): Promise<ActionResult> {
   const id = shortId(run.id)
-  steering.assertCancellable(run)
+  throwIf(refuseCancel(run))
   const claimed = run.counts.targets.in_progress
   const ended = dryRun ? run : await steering.cancel(context, run.id, because)
   const what = `Run ${id} of ${run.source}`
@@ -110,7 +111,7 @@ export async function retry(
   const wasLive = isLive(old.status)
   const command = unstuckCommand('retry', [id], { because })
   if (dryRun) {
-    await steering.assertRetryable(context, old)
+    throwIf(refuseRetry(old, await steering.otherLiveRun(context.store, old)))
     const sentences = [`A new run of ${old.source} would be queued, to follow ${id} from nothing.`]
     if (wasLive) sentences.push(`Run ${id}, ${old.status}, would be failed.`)
     sentences.push(NOTHING_CHANGED)

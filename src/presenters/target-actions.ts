@@ -1,3 +1,4 @@
+import { isParkedOrStuck } from '../core/decide/allowed-actions.ts'
 import { isAdoptedId } from '../features/adopted/ids.ts'
 import { RefusedError, UsageError } from '../core/model/errors.ts'
 import { shortId, type RunId } from '../core/model/id.ts'
@@ -28,10 +29,6 @@ export function describeReplanned(
 /** `They go on when a worker starts.` */
 export function describeNextStart(runs: readonly RunId[]): string {
   return `They go on when ${nextStartCondition(runs.map(isAdoptedId))}.`
-}
-
-export function isParkedOrStuck({ status }: Pick<Target, 'status'>): boolean {
-  return status === 'parked' || status === 'stuck'
 }
 
 /** Set aside: those that are done or parked already stay as they are. */
@@ -229,12 +226,11 @@ export async function rewind(
   const { to, next, cursor } = where
   const short = shortId(before.id)
   if (to === before.page && next === undefined && cursor === undefined) {
-    throw new UsageError(`Target ${short} stands at page ${to} already.`)
+    throw new UsageError(`Target ${short} is at page ${to} already.`)
   }
   const run = (await store.run(before.run))!
   const wasLive = isLive(run.status)
-  if (dryRun) await steering.assertRewindable(context, before.id, where)
-  const target = dryRun ? before : await steering.rewind(context, before.id, where)
+  const target = await steering.rewind(context, before.id, { ...where, dryRun })
   const [is, isFetched] = dryRun ? ['would go', 'would be'] : ['is', 'is']
   const sentences = [
     `${short} ${before.key} ${is} back from page ${before.page} to ${to}: ` +

@@ -130,7 +130,7 @@ for (const engine of ENGINES) {
       ['revert', 'abandon'],
     )
     assert.deepEqual((await classifyRuns(operator)).dead, [], 'nothing automatic touches it again')
-    await assert.rejects(revert(operator, run.id), /nothing was done to it since it was taken back/)
+    await assert.rejects(revert(operator, run.id), /nothing was done to it since it was reverted/)
   })
 
   test(`qualification_runs: a row PROCESSING for longer than the preset allows is FAILED, a young one continues, ${engine.name}`, async () => {

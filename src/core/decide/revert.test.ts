@@ -276,7 +276,7 @@ const refusals: [string, Partial<RevertFacts> & { run: Run }, RegExp, boolean?][
   [
     'it was taken back already',
     { run: aRun('interrupted'), trail: [reverted('cancelled')] },
-    /^nothing was done to it since it was taken back$/,
+    /^nothing was done to it since it was reverted$/,
   ],
   [
     'recovery put a row of a table of one’s own back in line',

@@ -142,7 +142,7 @@ export function isUnchanged(
 function whyNotRevertible(run: Run, done: readonly AuditedAction[], isReverted: boolean): string {
   const last = done[0]
   if (!last) {
-    const since = isReverted ? ' since it was taken back' : ''
+    const since = isReverted ? ' since it was reverted' : ''
     const again = run.adopted?.can.includes('resume') === false ? '' : OPENS_AGAIN
     return run.status === 'succeeded' || run.status === 'failed'
       ? `it ${run.status} by itself; nothing was done to it${since}${again}`

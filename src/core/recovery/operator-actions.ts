@@ -1,9 +1,18 @@
-import { cancelBlockedReason } from '../decide/cancel.ts'
+import {
+  refuseCancel,
+  refuseDelete,
+  refuseResume,
+  refuseRetry,
+  refuseRevert,
+  refuseRewind,
+  throwIf,
+  type RewindOptions,
+} from '../decide/allowed-actions.ts'
 import { decideRevert, targetsToCheck, type RevertDecision } from '../decide/revert.ts'
-import { AlreadyRunningError, NotFoundError, RefusedError, UsageError } from '../model/errors.ts'
+import { NotFoundError, RefusedError, UsageError } from '../model/errors.ts'
 import { newId, shortId, type RunId, type TargetId } from '../model/id.ts'
 import { INTEGER_MAX } from '../model/limits.ts'
-import { isLive, describeRow, type Run } from '../model/run.ts'
+import type { Run } from '../model/run.ts'
 import { isCrawlee } from '../model/crawlee.ts'
 import type { Target } from '../model/target.ts'
 import type {
@@ -15,13 +24,16 @@ import type {
 } from '../store/store.ts'
 import type { ActionContext } from './context.ts'
 
-/** Actions of an operator on a run or on targets. Each throws with the reason, or is applied and recorded in the audit trail. */
+/**
+ * Actions of an operator on a run or on targets. Each throws the refusal of decide/allowed-actions.ts, or is applied and
+ * recorded in the audit trail. A dry run throws where the action would, and changes nothing.
+ */
+export type { RewindOptions }
 
 export async function cancel(context: ActionContext, id: RunId, because?: string): Promise<Run> {
-  const run = await getRun(context.store, id)
-  assertCancellable(run)
-  const { actor } = context
-  const isMoved = await context.store.moveRun({
+  const { store, actor } = context
+  throwIf(refuseCancel(await getRun(store, id)))
+  const isMoved = await store.moveRun({
     run: id,
     to: 'cancelled',
     action: 'cancel',
@@ -30,18 +42,10 @@ export async function cancel(context: ActionContext, id: RunId, because?: string
     actor,
     expected: {},
   })
-  const current = await getRun(context.store, id)
+  const current = await getRun(store, id)
   if (isMoved) return current
-  assertCancellable(current)
-  throw new RefusedError(`Run ${shortId(id)} keeps changing: look at it and try again.`)
-}
-
-/** Throws where `cancel` would, and changes nothing. */
-export function assertCancellable(run: Run): void {
-  if (!isLive(run.status))
-    throw new RefusedError(`Run ${shortId(run.id)} has already ended: it is ${run.status}.`)
-  const why = cancelBlockedReason(run)
-  if (why !== null) throw new RefusedError(why)
+  throwIf(refuseCancel(current))
+  throw new RefusedError(keepsChanging(id))
 }
 
 export type ResumeResult = ReplanResult & { readonly run: Run }
@@ -60,31 +64,18 @@ export async function resume(
     ...replanRequest(context, id, 'resume', selection),
     ...(because !== undefined && { because }),
   })
-  if (resumed.targets > 0 || resumed.reopened || isLive(run.status))
-    return { ...resumed, run: await getRun(store, id) }
-  const { parked } = run.counts.targets
-  const why =
-    parked > 0
-      ? `all that is left of it is parked. Put it back with \`unstuck unpark --run ${shortId(id)}\``
-      : 'nothing of it is left to do'
-  throw new RefusedError(`Run ${shortId(id)} is ${run.status}, and ${why}.`)
+  if (resumed.targets === 0 && !resumed.reopened) throwIf(refuseResume(run))
+  return { ...resumed, run: await getRun(store, id) }
 }
 
 /** Starts a new run of the same work from the beginning. Returns the new run. */
 export async function retry(context: ActionContext, id: RunId, because?: string): Promise<Run> {
   const { store, actor } = context
-  assertNotAdopted(await getRun(store, id), 'retried: no row is ever added there')
+  const run = await getRun(store, id)
+  throwIf(refuseRetry(run, await otherLiveRun(store, run)))
   const newRun = newId()
   await store.retryRun({ run: id, newRun, actor, because: because ?? `retried by ${actor}` })
   return getRun(store, newRun)
-}
-
-/** Throws where `retry` would, and changes nothing. */
-export async function assertRetryable({ store }: ActionContext, run: Run): Promise<void> {
-  assertNotAdopted(run, 'retried: no row is ever added there')
-  await assertNoOtherLiveRun(store, run)
-  if (isLive(run.status) && run.counts.targets.in_progress > 0)
-    throw new AlreadyRunningError(run.source, run.id, 'and a worker has it')
 }
 
 export type RevertResult = { readonly run: Run; readonly undid: string; readonly targets: number }
@@ -105,20 +96,15 @@ export async function revert(
     if (!dryRun && (await getRun(store, id)).adopted) await store.settle(id)
     const run = await getRun(store, id)
     const decision = await decideRunRevert(store, run)
-    if (decision.action === 'refuse') {
-      throw new RefusedError(`Run ${shortId(id)} cannot be taken back: ${decision.because}.`, {
-        otherRunIsLive: decision.isOtherLive,
-      })
-    }
+    if (decision.action === 'refuse') throw refuseRevert(run, decision)
     const { undoes, to, targets, cancel: retried } = decision
-    const because = why ?? `${undoes} taken back by ${actor}`
+    const because = why ?? `${undoes} reverted by ${actor}`
     const plan = { run: id, from: run.status, to, targets, cancel: retried, undoes, actor, because }
     if (dryRun || (await store.revert(plan))) {
       return { run: await getRun(store, id), undid: undoes, targets: targets.length }
     }
     // The run changed meanwhile; the new state may be revertible too.
-    if (attempt === REVERT_ATTEMPTS_MAX)
-      throw new RefusedError(`Run ${shortId(id)} keeps changing: look at it and try again.`)
+    if (attempt === REVERT_ATTEMPTS_MAX) throw new RefusedError(keepsChanging(id))
   }
 }
 
@@ -129,9 +115,7 @@ async function decideRunRevert(store: Store, run: Run): Promise<RevertDecision> 
     const target = await store.target(id)
     if (target) targets.push(target)
   }
-  // Adopted tables may have several live rows of a source.
-  const live = run.adopted ? null : await store.liveRun(run.source)
-  return decideRevert({ run, trail, targets, otherLive: live?.id === run.id ? null : live })
+  return decideRevert({ run, trail, targets, otherLive: await otherLiveRun(store, run) })
 }
 
 export type ResetOptions = {
@@ -187,80 +171,41 @@ export function unpark(
   return context.store.replan(replanRequest(context, run, 'unpark', selection))
 }
 
-export type RewindOptions = {
-  readonly to: number
-  /** Address of the page after `to`, if the crawl uses addresses. */
-  readonly next?: string | undefined
-  readonly cursor?: unknown
-}
-
 /** Moves a cursor back. Saved items stay; pages after `to` are fetched again. */
 export async function rewind(
   context: ActionContext,
   id: TargetId,
-  options: RewindOptions,
+  options: RewindOptions & { readonly dryRun?: boolean },
 ): Promise<Target> {
   const { store, actor } = context
   const { to, next = null } = options
-  await assertRewindable(context, id, options)
-  const { cursor = await initialCursor(store, id) } = options
+  const target = await getTarget(store, id)
+  const run = await getRun(store, target.run)
+  throwIf(refuseRewind(target, run, await otherLiveRun(store, run), options))
+  if (options.dryRun) return target
+  // A request of Crawlee is its cursor.
+  const { cursor = isCrawlee(run) ? target.cursor : null } = options
   await store.rewind({ target: id, to, next, cursor, actor, because: `rewound by ${actor}` })
   return getTarget(store, id)
 }
 
-/** None, but for a request of Crawlee's: it is in the cursor and not behind it. */
-async function initialCursor(store: Store, id: TargetId): Promise<unknown> {
-  const { run, cursor } = await getTarget(store, id)
-  return isCrawlee(await getRun(store, run)) ? cursor : null
-}
-
-/** Throws where `rewind` would, and changes nothing. */
-export async function assertRewindable(
-  { store }: ActionContext,
-  id: TargetId,
-  { to, next }: RewindOptions,
-): Promise<void> {
-  const target = await getTarget(store, id)
-  const run = await getRun(store, target.run)
-  assertNotAdopted(run, 'rewound: how far it is stands in your own columns')
-  if (!Number.isSafeInteger(to) || to < 0) {
-    throw new UsageError('A target is rewound to a page: a whole number from 0.')
-  }
-  if (to > target.page) {
-    throw new UsageError(
-      `Target ${shortId(id)} stands at page ${target.page}: it can only go back.`,
-    )
-  }
-  // Also for a target that is done: only its last page had no next one.
-  if (run.kind === 'crawl' && to > 0 && next === undefined) {
-    throw new RefusedError(
-      `The address of page ${to + 1} is not kept, and a crawl goes by addresses: give it with --next URL, ` +
-        'or go back to the start with --to 0.',
-    )
-  }
-  await assertNoOtherLiveRun(store, run)
-}
-
-/** What is not ours to do in a table of the user's own. */
-export function assertNotAdopted({ id, adopted }: Run, what: string): void {
-  if (!adopted) return
-  throw new RefusedError(
-    `Run ${shortId(id)} is ${describeRow(adopted)}, a table of your own: it cannot be ${what}.`,
-  )
-}
-
-async function assertNoOtherLiveRun(store: Store, { id, source }: Run): Promise<void> {
-  const live = await store.liveRun(source)
-  if (live && live.id !== id)
-    throw new AlreadyRunningError(source, live.id, `which is ${live.status}`)
+/** Returns another live run of the source. A user's own table may have several live rows of a source. */
+export async function otherLiveRun(store: Store, run: Run): Promise<Run | null> {
+  const live = run.adopted ? null : await store.liveRun(run.source)
+  return live?.id === run.id ? null : live
 }
 
 export function deleteRun(
   { store, actor }: ActionContext,
-  run: RunId,
+  run: Run,
   withItems: boolean,
 ): Promise<DeleteResult> {
-  return store.deleteRun({ run, withItems, actor, because: `deleted by ${actor}` })
+  throwIf(refuseDelete(run, true))
+  return store.deleteRun({ run: run.id, withItems, actor, because: `deleted by ${actor}` })
+}
+
+function keepsChanging(id: RunId): string {
+  return `Run ${shortId(id)} keeps changing: look at it and try again.`
 }
 
 function replanRequest(

@@ -324,7 +324,7 @@ async function rewind(connection: Connection, request: RewindRequest): Promise<v
   if (!row) throw noTarget(id)
   const { status, page } = row
   if (to > page)
-    throw new UsageError(`Target ${shortId(id)} stands at page ${page}: it can only go back.`)
+    throw new UsageError(`Target ${shortId(id)} is at page ${page}: it can only go back.`)
   await refuseOtherLive(connection, source, run)
   const json = cursor === null ? null : JSON.stringify(cursor)
   await connection.writeCounts(REWIND, [id, status, to, next, json])

@@ -129,7 +129,7 @@ export function replanMethods(db: Database): Pick<Store, 'replan' | 'parkTargets
       db.write('rewind', (tx) => {
         const { run_id: run, group_name, status, page } = targetState(tx, id)
         if (to > page)
-          throw new UsageError(`Target ${shortId(id)} stands at page ${page}: it can only go back.`)
+          throw new UsageError(`Target ${shortId(id)} is at page ${page}: it can only go back.`)
         const { source, status: runStatus } = runState(tx, run)
         refuseOtherLive(tx, source, run)
         const now = tx.now()

@@ -147,7 +147,7 @@ describe('explain', { concurrency: 2 }, () => {
     assert.match(reverted['Verdict']!, /^leave: an operator reopened it/)
     assert.match(
       reverted['What was done so far, newest first']!,
-      /^- (?:now|\d{1,2} s ago): revert \(abandoned → queued\): abandon taken back by \S+\. - .*: abandon \(queued → abandoned\), by \S+: no worker has it/,
+      /^- (?:now|\d{1,2} s ago): revert \(abandoned → queued\): abandon reverted by \S+\. - .*: abandon \(queued → abandoned\), by \S+: no worker has it/,
     )
   })
 

@@ -498,8 +498,8 @@ describe('rewind', { concurrency: 2 }, () => {
       for (const more of [[], ['--dry-run']]) {
         for (const [args, code, why] of [
           [[failed], 2, /To which page\? Add --to PAGE/],
-          [[failed, '--to', '2'], 2, /stands at page 1: it can only go back/],
-          [[failed, '--to', '1'], 2, /stands at page 1 already/],
+          [[failed, '--to', '2'], 2, /is at page 1: it can only go back/],
+          [[failed, '--to', '1'], 2, /is at page 1 already/],
           [[failed, '--to', '0', '--cursor', '{a'], 2, /--cursor must be JSON, not "\{a"/],
           [[failed, '--to', '0', '--next', ''], 2, /--next must be an address/],
           [[done, '--to', '1'], 1, /address of page 2 is not kept.*--next URL/s],

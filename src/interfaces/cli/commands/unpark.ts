@@ -1,10 +1,10 @@
+import { isParkedOrStuck } from '../../../core/decide/allowed-actions.ts'
 import { UsageError } from '../../../core/model/errors.ts'
 import { shortId } from '../../../core/model/id.ts'
 import { unstuckCommand } from '../../../core/model/shell-command.ts'
 import type { Target } from '../../../core/model/target.ts'
 import { unpark as unparkTargets } from '../../../core/recovery/operator-actions.ts'
 import {
-  isParkedOrStuck,
   describeReplanned,
   describeNextStart,
   PARK_HINT,

@@ -1,0 +1,203 @@
+import { AlreadyRunningError, RefusedError, UsageError } from '../model/errors.ts'
+import { shortId } from '../model/id.ts'
+import { cancelBlockedReason } from './cancel.ts'
+import { describeRow, isAdoptedRow, isLive, type AdoptedAction, type Run } from '../model/run.ts'
+import type { Target } from '../model/target.ts'
+import { decideRevert, type RevertFacts } from './revert.ts'
+
+/** In the order in which they are offered. */
+export const RUN_ACTIONS = [
+  'resume',
+  'reset-failed',
+  'unpark',
+  'retry',
+  'revert',
+  'cancel',
+  'delete',
+] as const
+export type RunAction = (typeof RUN_ACTIONS)[number]
+
+export const TARGET_ACTIONS = ['reset', 'unpark', 'park', 'rewind'] as const
+export type TargetAction = (typeof TARGET_ACTIONS)[number]
+
+/** Why an action is not accepted; null when it is. An operator action throws it. */
+type Refusal = RefusedError | AlreadyRunningError | UsageError | null
+
+export function throwIf(refusal: Refusal): void {
+  if (refusal !== null) throw refusal
+}
+
+export type RunFacts = RevertFacts & {
+  /** A live run that `clean` would mark. Only such a run, or an ended one, can be deleted. */
+  readonly isDead: boolean
+}
+
+/** Lists what can be done to a run. The refusals are those of the actions: what is listed is accepted. */
+export function allowedRunActions(facts: RunFacts): RunAction[] {
+  return RUN_ACTIONS.filter(
+    (action) => changesRun(action, facts.run) && refuseRunAction(action, facts) === null,
+  )
+}
+
+/** False: the action is accepted but makes no difference, or another action fits better. */
+function changesRun(action: RunAction, run: Run): boolean {
+  const { failed, stuck, parked } = run.counts.targets
+  const canContinue = !isLive(run.status) && run.status !== 'succeeded'
+  switch (action) {
+    case 'resume':
+    case 'retry':
+      return canContinue
+    case 'reset-failed':
+      return failed > 0 && !isAdoptedRow(run)
+    case 'unpark':
+      return parked + stuck > 0 && !isAdoptedRow(run)
+    case 'delete':
+      return !isLive(run.status)
+    case 'revert':
+    case 'cancel':
+      return true
+  }
+}
+
+function refuseRunAction(action: RunAction, facts: RunFacts): Refusal {
+  const { run, otherLive } = facts
+  switch (action) {
+    case 'cancel':
+      return refuseCancel(run)
+    case 'resume':
+      return refuseReplan(run, otherLive) ?? refuseResume(run)
+    case 'reset-failed':
+    case 'unpark':
+      return refuseReplan(run, otherLive)
+    case 'retry':
+      return refuseRetry(run, otherLive)
+    case 'revert': {
+      const decision = decideRevert(facts)
+      return decision.action === 'refuse' ? refuseRevert(run, decision) : null
+    }
+    case 'delete':
+      return refuseDelete(run, facts.isDead)
+  }
+}
+
+export function refuseCancel(run: Run): Refusal {
+  const { id, status } = run
+  if (!isLive(status))
+    return new RefusedError(`Run ${shortId(id)} has already ended: it is ${status}.`)
+  const why = cancelBlockedReason(run)
+  return why === null ? null : new RefusedError(why)
+}
+
+/** For a run of which `replan` found nothing to continue. */
+export function refuseResume(run: Run): Refusal {
+  const { id, status, plannedAt, counts } = run
+  const { planned, in_progress: claimed, failed, stuck, parked } = counts.targets
+  const isLeft = planned + claimed + failed + stuck > 0 || plannedAt === null
+  if (isLive(status) || (isAdoptedRow(run) ? status !== 'succeeded' : isLeft)) return null
+  const why =
+    parked > 0
+      ? `all that is left of it is parked. Put it back with \`unstuck unpark --run ${shortId(id)}\``
+      : 'nothing of it is left to do'
+  return new RefusedError(`Run ${shortId(id)} is ${status}, and ${why}.`)
+}
+
+export function refuseRetry(run: Run, otherLive: Run | null): Refusal {
+  const refusal =
+    refuseAdopted(run, 'retried: no row is ever added there') ?? refuseOtherLive(run, otherLive)
+  if (refusal !== null) return refusal
+  return isLive(run.status) && run.counts.targets.in_progress > 0
+    ? new AlreadyRunningError(run.source, run.id, 'and a worker has it')
+    : null
+}
+
+export function refuseRevert(
+  { id }: Run,
+  { because, isOtherLive }: { readonly because: string; readonly isOtherLive: boolean },
+): RefusedError {
+  return new RefusedError(`Run ${shortId(id)} cannot be reverted: ${because}.`, {
+    otherRunIsLive: isOtherLive,
+  })
+}
+
+export function refuseDelete(run: Run, isDead: boolean): Refusal {
+  const refusal = refuseAdopted(run, 'deleted: no row is ever taken from there')
+  if (refusal !== null || isDead || !isLive(run.status)) return refusal
+  return new UsageError(`Run ${shortId(run.id)} is ${run.status}: only what has ended is deleted.`)
+}
+
+/** For all that puts targets back in the queue, which opens an ended run again. */
+function refuseReplan(run: Run, otherLive: Run | null): Refusal {
+  if (supports(run, 'resume')) return refuseOtherLive(run, otherLive)
+  return new RefusedError(`No status is mapped for resume on a run of ${run.adopted!.table}.`)
+}
+
+/** A source has at most one live run. */
+function refuseOtherLive({ source, adopted }: Run, otherLive: Run | null): Refusal {
+  if (!otherLive || adopted) return null
+  return new AlreadyRunningError(source, otherLive.id, `which is ${otherLive.status}`)
+}
+
+/** Lists what can be done to a target. */
+export function allowedTargetActions(
+  target: Target,
+  run: Run,
+  otherLive: Run | null,
+): TargetAction[] {
+  return TARGET_ACTIONS.filter((action) => {
+    switch (action) {
+      case 'reset':
+        return target.status === 'failed' && refuseReplan(run, otherLive) === null
+      case 'unpark':
+        return isParkedOrStuck(target) && refuseReplan(run, otherLive) === null
+      case 'park':
+        return ['planned', 'in_progress', 'failed'].includes(target.status) && supports(run, 'park')
+      case 'rewind':
+        return target.page > 0 && refuseRewind(target, run, otherLive, { to: 0 }) === null
+    }
+  })
+}
+
+export function isParkedOrStuck({ status }: Pick<Target, 'status'>): boolean {
+  return status === 'parked' || status === 'stuck'
+}
+
+export type RewindOptions = {
+  readonly to: number
+  /** Address of the page after `to`, if the crawl uses addresses. */
+  readonly next?: string | undefined
+  readonly cursor?: unknown
+}
+
+export function refuseRewind(
+  { id, page }: Target,
+  run: Run,
+  otherLive: Run | null,
+  { to, next }: RewindOptions,
+): Refusal {
+  const refusal = refuseAdopted(run, 'rewound: how far it is stands in your own columns')
+  if (refusal !== null) return refusal
+  if (!Number.isSafeInteger(to) || to < 0)
+    return new UsageError('A target is rewound to a page: a whole number from 0.')
+  if (to > page)
+    return new UsageError(`Target ${shortId(id)} is at page ${page}: it can only go back.`)
+  // Also for a target that is done: only its last page had no next one.
+  if (run.kind === 'crawl' && to > 0 && next === undefined) {
+    return new RefusedError(
+      `The address of page ${to + 1} is not stored, and a crawl goes by addresses: give it with --next URL, ` +
+        'or go back to the start with --to 0.',
+    )
+  }
+  return refuseOtherLive(run, otherLive)
+}
+
+/** Nothing is added to a user's own table or deleted there. */
+function refuseAdopted({ id, adopted }: Run, what: string): Refusal {
+  if (!adopted) return null
+  return new RefusedError(
+    `Run ${shortId(id)} is ${describeRow(adopted)}, a table of your own: it cannot be ${what}.`,
+  )
+}
+
+function supports({ adopted }: Run, action: AdoptedAction): boolean {
+  return !adopted || adopted.can.includes(action)
+}
