@@ -2,16 +2,16 @@ import type { Run } from '../core/model/run.ts'
 import { runView } from './view.ts'
 import type { Undo } from './undo.ts'
 
-/** What became of something that a person asked to be done to one run, or to targets. */
+/** What an operator action on one run, or on targets, changed or would change. */
 export type ActionResult = {
-  /** As it is now; null when it is about targets of several. */
+  /** As it is now; null for targets of several runs. */
   readonly run: Run | null
-  /** How many it was about. */
   readonly targets: number
-  /** In sentences. */
+  /** The action is on the run itself: it changes one thing even if it has no target. */
+  readonly isOnRun?: boolean
   readonly sentences: readonly string[]
   readonly dryRun: boolean
-  /** Null: nothing was changed, or nothing would make it as it was. */
+  /** Null: nothing was changed, or it cannot be reverted. */
   readonly undo: Undo | null
   /** The same on the command line. */
   readonly command: string
@@ -19,10 +19,12 @@ export type ActionResult = {
 
 export const NOTHING_CHANGED = 'Nothing was changed.'
 
-export function actionResultView({ run, targets, sentences, dryRun, undo, command }: ActionResult) {
+export function actionResultView(result: ActionResult) {
+  const { run, targets, isOnRun = false, sentences, dryRun, undo, command } = result
   return {
     run: run && runView(run),
     targets,
+    count: isOnRun ? Math.max(1, targets) : targets,
     sections: [{ heading: null, sentences: [...sentences] }],
     dryRun,
     undo,

@@ -10,9 +10,41 @@ import type { RunId } from '../core/model/id.ts'
 import type { ActionContext } from '../core/recovery/context.ts'
 import { resetFailed, unpark } from '../core/recovery/operator-actions.ts'
 import type { DeadLetter, Store } from '../core/store/store.ts'
-import { readDeadLetters, type DeadLetterSelection } from './dead-letters.ts'
+import { retryDeadLettersAction } from './bulk-actions.ts'
+import { readDeadLetters, type DeadLetterGroups, type DeadLetterSelection } from './dead-letters.ts'
 import { isParkedOrStuck } from '../core/decide/allowed-actions.ts'
+import { plural } from './format.ts'
 import { undoByPark, type Undo } from './undo.ts'
+
+/** Groups of dead letters with what can be done to them. `source`: the only one that was asked for. */
+export function deadLettersView(
+  { total, isPartial, groups }: DeadLetterGroups,
+  { source }: { readonly source?: string | undefined },
+) {
+  const isAtLeast = isPartial ? 'at least ' : ''
+  return {
+    total,
+    isPartial,
+    actions:
+      total === 0
+        ? []
+        : [
+            retryDeadLettersAction(
+              { source },
+              { label: `Retry all ${total}`, what: plural(total, 'dead letter') },
+            ),
+          ],
+    groups: groups.map((group) => {
+      const { fingerprint, count } = group
+      const label = isPartial ? 'Retry all' : `Retry ${count}`
+      const what = `${isAtLeast}${plural(count, 'dead letter')}`
+      return {
+        ...group,
+        actions: [retryDeadLettersAction({ fingerprint, source }, { label, what })],
+      }
+    }),
+  }
+}
 
 /** Those that one retry is about. */
 export type SelectedDeadLetters = {

@@ -20,6 +20,7 @@ import {
   type Sentence,
   type Table,
 } from '../lib/text/sentence.ts'
+import { unstickAction } from './bulk-actions.ts'
 import { listAttention, type AttentionItem } from './attention.ts'
 import {
   formatAge,
@@ -103,6 +104,8 @@ export function presentOverview(overview: Overview): Presented<OverviewView> {
           ...attentionSections(attention),
         ]
       : firstSteps(),
+    actions:
+      severity === 'stuck' ? [unstickAction(overview.live.map(({ health }) => health.state))] : [],
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Severity } from '../core/decide/health.ts'
 import { plainText, type Section } from '../lib/text/sentence.ts'
+import type { AllowedAction } from './allowed-actions.ts'
 import type { Undo } from './undo.ts'
 
 /** One answer, computed once. Every interface renders it and derives nothing itself. */
@@ -10,6 +11,8 @@ export type Presented<View extends object> = {
   /** One line. */
   readonly summary: string
   readonly sections: readonly Section[]
+  /** What can be done now; an action that is not listed is refused. */
+  readonly actions?: readonly AllowedAction[]
   readonly undo?: Undo | null
 }
 
@@ -21,7 +24,7 @@ export type PresentedList<Item> = {
 
 /** What `--json` prints and HTTP sends. Tables are for terminals and stay out: the view has their data. */
 export function toJson<View extends object>(presented: Presented<View>) {
-  const { view, severity, summary, sections, undo = null } = presented
+  const { view, severity, summary, sections, actions = [], undo = null } = presented
   return {
     ...view,
     severity,
@@ -29,6 +32,7 @@ export function toJson<View extends object>(presented: Presented<View>) {
     sections: sections
       .map(({ heading, sentences }) => ({ heading, sentences: sentences.map(plainText) }))
       .filter(({ sentences }) => sentences.length > 0),
+    actions: [...actions],
     undo,
   }
 }

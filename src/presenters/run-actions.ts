@@ -25,6 +25,7 @@ export async function cancel(
   const what = `Run ${id} of ${run.source}`
   return {
     run: ended,
+    isOnRun: true,
     targets: claimed,
     sentences: [
       dryRun
@@ -88,6 +89,7 @@ export async function resume(
   const canUndo = reopened && before === 'cancelled' && targets === 0 && canCancel(run)
   return {
     run,
+    isOnRun: true,
     targets,
     reopened,
     sentences,
@@ -115,7 +117,16 @@ export async function retry(
     const sentences = [`A new run of ${old.source} would be queued, to follow ${id} from nothing.`]
     if (wasLive) sentences.push(`Run ${id}, ${old.status}, would be failed.`)
     sentences.push(NOTHING_CHANGED)
-    return { next: null, run: old, targets: 0, sentences, dryRun, undo: null, command }
+    return {
+      next: null,
+      run: old,
+      isOnRun: true,
+      targets: 0,
+      sentences,
+      dryRun,
+      undo: null,
+      command,
+    }
   }
   const next = await steering.retry(context, old.id, because)
   const sentences = [
@@ -124,7 +135,7 @@ export async function retry(
   ]
   // A run that had ended before is as it was; one that was live was failed for the new one.
   const undo = wasLive ? undoByRevert([old.id]) : undoByCancel(next.id, 'Cancel the new run')
-  return { next, run: next, targets: 0, sentences, dryRun, undo, command }
+  return { next, run: next, isOnRun: true, targets: 0, sentences, dryRun, undo, command }
 }
 
 export type RevertResult = ActionResult & { readonly run: Run; readonly undid: string }
@@ -157,6 +168,7 @@ export async function revert(
   const canUndo = undid === 'cancel' && !dryRun && canCancel(run)
   return {
     run,
+    isOnRun: true,
     targets,
     undid,
     sentences,

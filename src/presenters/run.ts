@@ -1,4 +1,3 @@
-import { canCancel } from '../core/decide/cancel.ts'
 import { worstSeverity } from '../core/decide/health.ts'
 import { COMMAND_STORE, type Execution } from '../features/commands/store/store.ts'
 import { shortId } from '../core/model/id.ts'
@@ -7,7 +6,9 @@ import type { Target } from '../core/model/target.ts'
 import type { Millis } from '../core/model/time.ts'
 import { unstuckCommand } from '../core/model/shell-command.ts'
 import { assessRun, type AssessContext, type AssessedRun } from '../core/recovery/assess.ts'
+import { loadRevertFacts } from '../core/recovery/operator-actions.ts'
 import type { AuditEntry, Store } from '../core/store/store.ts'
+import { runActions, type AllowedAction } from './allowed-actions.ts'
 import { formatRunStatus } from './format.ts'
 import type { Presented } from './presented.ts'
 import { recentSamples, type RecentSamples } from './run-pace.ts'
@@ -27,6 +28,7 @@ export type RunReport = {
   /** Of its command, newest first; none for a crawl. */
   readonly executions: readonly Execution[]
   readonly audit: readonly AuditEntryWithKey[]
+  readonly actions: readonly AllowedAction[]
   readonly samples: RecentSamples
   readonly now: Millis
 }
@@ -34,6 +36,8 @@ export type RunReport = {
 const NEEDS_ATTENTION_MAX = 10
 const AUDIT_MAX = 10
 const EXECUTIONS_MAX = 10
+/** Entries of the audit trail that decide whether `revert` is offered. */
+const REVERT_AUDIT_MAX = 50
 
 /** Reads all that is reported about one run. */
 export async function loadRunReport(context: AssessContext, run: Run): Promise<RunReport> {
@@ -46,6 +50,10 @@ export async function loadRunReport(context: AssessContext, run: Run): Promise<R
     groups: await store.countsByGroup(run.id),
     needsAttention: await targetsNeedingAttention(store, run),
     audit: await recentAudit(store, run),
+    actions: runActions({
+      ...(await loadRevertFacts(store, run, REVERT_AUDIT_MAX)),
+      isDead: false,
+    }),
     executions: await (await store.extend(COMMAND_STORE)).executions(run.id, EXECUTIONS_MAX),
     samples: isLive(run.status) ? await recentSamples(store, now) : new Map(),
     now,
@@ -70,11 +78,12 @@ export function presentRun(report: RunReport): Presented<RunReportView> {
     severity,
     summary: `Run ${shortId(run.id)} of ${run.source} is ${state}.`,
     sections: runSections(report),
+    actions: report.actions,
   }
 }
 
 function runReportView(report: RunReport) {
-  const { run, assessed, groups, needsAttention, executions, audit, samples, now } = report
+  const { run, assessed, groups, needsAttention, executions, audit, actions, samples, now } = report
   const { owner, health } = assessed
   const isLiveRun = isLive(run.status)
   return {
@@ -85,31 +94,10 @@ function runReportView(report: RunReport) {
     executions: executions.map(executionView),
     audit: audit.map(({ entry, key }) => ({ ...auditView(entry), key })),
     owner: isLiveRun && owner ? ownerView(owner) : null,
-    commands: commandsFor(run),
+    commands: ['show', 'explain']
+      .map((verb) => unstuckCommand(verb, [shortId(run.id)]))
+      .concat(actions.map(({ command }) => command)),
   }
-}
-
-/** Returns the commands that apply to the run as it is now. */
-function commandsFor(run: Run): string[] {
-  const { id, status, adopted, counts } = run
-  const { failed, parked, stuck } = counts.targets
-  const short = shortId(id)
-  const isLiveRun = isLive(status)
-  const canContinue = !isLiveRun && status !== 'succeeded'
-  const canReopen = !adopted || adopted.can.includes('resume')
-  return [
-    unstuckCommand('show', [short]),
-    unstuckCommand('explain', [short]),
-    ...(isLiveRun && canCancel(run) ? [unstuckCommand('cancel', [short])] : []),
-    ...(canContinue && canReopen ? [unstuckCommand('resume', [short])] : []),
-    // No row is added to an adopted table.
-    ...(canContinue && !adopted ? [unstuckCommand('retry', [short])] : []),
-    ...(status === 'cancelled' || status === 'abandoned'
-      ? [unstuckCommand('revert', [short])]
-      : []),
-    ...(failed > 0 && canReopen ? [unstuckCommand('reset-failed', [short])] : []),
-    ...(parked + stuck > 0 && canReopen ? [unstuckCommand('unpark', [], { run: short })] : []),
-  ]
 }
 
 /** Returns targets that need attention, some of each kind. */

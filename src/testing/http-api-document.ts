@@ -6,6 +6,7 @@ import type { Route } from '../interfaces/http/route.ts'
 import type { Schema } from '../lib/validate/validate.ts'
 import * as answers from '../presenters/schema/results.ts'
 import * as overviews from '../presenters/schema/overview.ts'
+import * as presented from '../presenters/schema/presented.ts'
 import * as recoveries from '../presenters/schema/recovery.ts'
 import * as runs from '../presenters/schema/run.ts'
 import { ALL_ROUTES } from '../interfaces/http/route-table.ts'
@@ -20,7 +21,7 @@ type Json = Record<string, unknown>
 
 /** Shapes with a name of their own, which others are made of. */
 const NAMED_SCHEMAS: Record<string, Schema> = Object.fromEntries(
-  Object.entries({ ...runs, ...answers, ...recoveries, ...overviews })
+  Object.entries({ ...presented, ...runs, ...answers, ...recoveries, ...overviews })
     .filter(([, value]) => typeof value === 'object' && 'entries' in value)
     .map(([name, schema]) => [name.charAt(0).toUpperCase() + name.slice(1), schema as Schema]),
 )

@@ -47,10 +47,10 @@ describe('the dashboard is accessible', { skip: noChromium }, () => {
     const { page } = tab
     const { runs, targets } = site.showcase
     for (const [name, path, button, awaited] of [
-      ['recover', '/', 'Unstick', 'would be done'],
+      ['recover', '/', 'Recover', 'would be done'],
       ['clean', '/recovery', 'Clean 1 dead run', 'would be marked'],
       ['delete', `/runs/${runs.failed}`, 'Delete', 'to agree'],
-      ['rewind', `/targets/${targets.done}`, 'Rewind', 'Go on after page'],
+      ['rewind', `/targets/${targets.done}`, 'Rewind', 'Continue after page'],
       ['retry', '/dead-letters', /^Retry all/, 'would be put back'],
     ] as const) {
       await tab.go(path)

@@ -44,7 +44,7 @@ describe('untrusted text stays text', { skip: noChromium }, () => {
     await using tab = await session.open(site.ctx.url, { policy: 'told' })
     const { runs, targets } = site.showcase
     for (const [path, button] of [
-      ['/', 'Unstick'],
+      ['/', 'Recover'],
       ['/recovery', 'Clean 1 dead run'],
       [`/runs/${runs.healthy}`, 'Cancel'],
       [`/runs/${runs.failed}`, 'Reset failed'],

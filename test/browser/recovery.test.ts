@@ -41,7 +41,7 @@ for (const engine of isLong ? ENGINES : [sqliteEngine]) {
 
       worker.signal('SIGKILL')
       await page.getByText('Something is stuck').waitFor()
-      await page.getByRole('button', { name: 'Unstick' }).click()
+      await page.getByRole('button', { name: 'Recover' }).click()
       const dialog = page.getByRole('dialog')
       await dialog.getByText('4 things would be done.').waitFor()
 

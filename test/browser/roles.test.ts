@@ -11,7 +11,7 @@ import { startShowcaseSite, type ShowcaseSite } from './pages.ts'
 
 /** Everything that changes something starts with one of these. */
 const ACTION_LABELS =
-  /^(Unstick|Recover|Clean|Retry|Cancel|Resume|Reset|Unpark|Park|Rewind|Revert|Delete)\b/
+  /^(Recover|Clean|Retry|Cancel|Resume|Reset|Unpark|Park|Rewind|Revert|Delete)\b/
 
 describe('users see what their role allows', { skip: noChromium }, () => {
   let session: BrowserSession
@@ -94,7 +94,7 @@ describe('users see what their role allows', { skip: noChromium }, () => {
     await tab.page.waitForURL('/')
     const paths = ['/', `/runs/${site.showcase.runs.failed}`]
     const theirs = await actions(tab, paths)
-    assert.ok(theirs.includes('Unstick') && theirs.includes('Reset failed'), theirs.join(', '))
+    assert.ok(theirs.includes('Recover') && theirs.includes('Reset failed'), theirs.join(', '))
     await using other = await session.open(site.ctx.url)
     assert.deepEqual(await actions(other, paths), [...theirs, 'Delete'])
   })

@@ -89,7 +89,7 @@ describe('rows of users’ own tables, and crawls of Crawlee’s', { skip: noChr
     await using tab = await session.open(http.url)
     await tab.go('/')
     await tab.page.getByText('row 7 of jobs').first().waitFor()
-    await tab.page.getByRole('button', { name: 'Unstick' }).click()
+    await tab.page.getByRole('button', { name: 'Recover' }).click()
     const dialog = tab.page.getByRole('dialog')
     await dialog.getByRole('button', { name: /^Recover/ }).click()
     await dialog.getByText('1 thing was done.').waitFor()

@@ -69,7 +69,7 @@ describe('the dashboard when not all is well', { skip: noChromium }, () => {
     await tab.go('/runs')
     await page.getByText('row 2 of tenders').waitFor()
     await page.getByRole('row').filter({ hasText: 'row 1 of tenders' }).getByRole('link').click()
-    await page.getByText('no known owner').waitFor()
+    await page.getByText('no known owner', { exact: true }).waitFor()
 
     await tab.go('/recovery')
     await page.getByRole('button', { name: 'Recover' }).first().click()

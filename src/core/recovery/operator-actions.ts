@@ -8,7 +8,7 @@ import {
   throwIf,
   type RewindOptions,
 } from '../decide/allowed-actions.ts'
-import { decideRevert, targetsToCheck, type RevertDecision } from '../decide/revert.ts'
+import { decideRevert, targetsToCheck, type RevertFacts } from '../decide/revert.ts'
 import { NotFoundError, RefusedError, UsageError } from '../model/errors.ts'
 import { newId, shortId, type RunId, type TargetId } from '../model/id.ts'
 import { INTEGER_MAX } from '../model/limits.ts'
@@ -95,7 +95,7 @@ export async function revert(
     // Changes of adopted rows by a process that died are in the audit trail only after this.
     if (!dryRun && (await getRun(store, id)).adopted) await store.settle(id)
     const run = await getRun(store, id)
-    const decision = await decideRunRevert(store, run)
+    const decision = decideRevert(await loadRevertFacts(store, run))
     if (decision.action === 'refuse') throw refuseRevert(run, decision)
     const { undoes, to, targets, cancel: retried } = decision
     const because = why ?? `${undoes} reverted by ${actor}`
@@ -108,14 +108,19 @@ export async function revert(
   }
 }
 
-async function decideRunRevert(store: Store, run: Run): Promise<RevertDecision> {
-  const trail = await store.audit({ run: run.id, newestFirst: true, limit: AUDIT_MAX })
+/** Reads what decides whether the last action on a run can be reverted. */
+export async function loadRevertFacts(
+  store: Store,
+  run: Run,
+  auditMax = AUDIT_MAX,
+): Promise<RevertFacts> {
+  const trail = await store.audit({ run: run.id, newestFirst: true, limit: auditMax })
   const targets: Target[] = []
   for (const id of targetsToCheck(trail)) {
     const target = await store.target(id)
     if (target) targets.push(target)
   }
-  return decideRevert({ run, trail, targets, otherLive: await otherLiveRun(store, run) })
+  return { run, trail, targets, otherLive: await otherLiveRun(store, run) }
 }
 
 export type ResetOptions = {

@@ -1,7 +1,8 @@
 import type { InferOutput } from 'valibot'
 import type * as common from '../../presenters/schema/overview.ts'
-import type { undo } from '../../presenters/schema/presented.ts'
+import type { allowedAction, undo } from '../../presenters/schema/presented.ts'
 import type * as recovering from '../../presenters/schema/recovery.ts'
+import type * as results from '../../presenters/schema/results.ts'
 import type * as runs from '../../presenters/schema/run.ts'
 
 /** What the API answers, taken from the schemas it is validated with; nothing of them is in the bundle. */
@@ -20,6 +21,8 @@ export type ListedRun = InferOutput<typeof runs.listedRun>
 export type RunDetail = InferOutput<typeof runs.runDetail>
 export type Explanation = InferOutput<typeof runs.explanation>
 export type Target = InferOutput<typeof runs.target>
+export type DeadLetterTarget = InferOutput<typeof results.deadLetterTarget>
+export type TargetDetail = InferOutput<typeof results.targetDetail>
 export type Worker = InferOutput<typeof runs.worker>
 export type Execution = InferOutput<typeof runs.execution>
 export type AuditEntry = InferOutput<typeof runs.auditEntry>
@@ -34,6 +37,7 @@ export type AssessedRun = InferOutput<typeof recovering.assessedRun>
 export type Recovery = InferOutput<typeof recovering.recovery>
 export type Cleaning = InferOutput<typeof recovering.cleaning>
 export type ActionResponse = InferOutput<typeof recovering.actionResult>
+export type AllowedAction = InferOutput<typeof allowedAction>
 export type Undo = InferOutput<typeof undo>
 
 /** A page of a list; `next` goes back as `after`. */

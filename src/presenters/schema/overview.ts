@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { count, time, timeOrNull } from './common.ts'
-import { presentedFields } from './presented.ts'
+import { actions, presentedFields } from './presented.ts'
 import { listedRun, run, runStatus, liveness, targetStatus } from './run.ts'
 import { ROLES } from '../../core/model/role.ts'
 
@@ -87,6 +87,7 @@ export const series = v.object({
 /** Failed, held and parked targets with the same kind of error. */
 export const deadLetters = v.object({
   total: count,
+  actions,
   /** There are more than were looked at: each count is the least it can be, and groups may be missing. */
   isPartial: v.boolean(),
   groups: v.array(
@@ -102,6 +103,7 @@ export const deadLetters = v.object({
       sample: v.array(
         v.object({ id: v.string(), run: v.string(), key: v.string(), status: targetStatus }),
       ),
+      actions,
     }),
   ),
 })

@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { SEVERITIES } from '../../core/decide/health.ts'
 import { ACTIONS } from '../../core/model/verdict.ts'
 import { count } from './common.ts'
-import { sections, undo } from './presented.ts'
+import { actions, sections, undo } from './presented.ts'
 import { owner, run, liveness } from './run.ts'
 
 export const verdict = v.object({
@@ -52,6 +52,7 @@ export const recovery = v.object({
   /** How many of the verdicts would be, or were meant to be, carried out; the others are a person's to decide. */
   planned: count,
   command: v.string(),
+  actions,
   undo,
 })
 
@@ -61,19 +62,21 @@ export const cleaning = v.object({
   total: count,
   active: v.array(assessedRun),
   resumable: v.array(assessedRun),
-  dead: v.array(assessedRun),
+  dead: v.array(v.object({ ...assessedRun.entries, actions })),
   cleaned: v.array(verdict),
   dryRun: v.boolean(),
   plan: v.string(),
   command: v.string(),
+  actions,
   undo,
 })
 
 /** What an action on one run or on targets answers. */
 export const actionResult = v.object({
   run: v.nullable(run),
-  /** How many targets it was about. */
   targets: count,
+  /** How many things it changed, or would: the run itself, or targets. */
+  count,
   sections,
   dryRun: v.boolean(),
   undo,

@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { SEVERITIES } from '../../core/decide/health.ts'
 import { TARGET_STATUSES } from '../../core/model/target.ts'
 import { count, time } from './common.ts'
-import { undo } from './presented.ts'
+import { actions, undo } from './presented.ts'
 import { assessedRun } from './recovery.ts'
 import * as runs from './run.ts'
 
@@ -65,6 +65,7 @@ export const targetDetail = v.object({
   target: runs.target,
   run: runs.run,
   explanation: runs.explanation,
+  actions,
 })
 
 /** What went with a run, or would. */
@@ -81,6 +82,9 @@ export const deletion = v.object({
   /** The same on the command line. */
   command: v.string(),
 })
+
+/** A target of a group of dead letters. */
+export const deadLetterTarget = v.object({ ...runs.target.entries, actions })
 
 /** Dead letters that are back in line, or would be. */
 export const deadLetterRetry = v.object({

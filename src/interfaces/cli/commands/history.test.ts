@@ -77,7 +77,7 @@ describe('history', { concurrency: 2 }, () => {
     assert.match(
       stdout,
       new RegExp(
-        `^- 2 days ago: revert run ${id} of shop \\(cancelled → queued\\): cancel taken`,
+        `^- 2 days ago: revert run ${id} of shop \\(cancelled → queued\\): cancel reverted`,
         'm',
       ),
     )

@@ -502,7 +502,7 @@ describe('rewind', { concurrency: 2 }, () => {
           [[failed, '--to', '1'], 2, /is at page 1 already/],
           [[failed, '--to', '0', '--cursor', '{a'], 2, /--cursor must be JSON, not "\{a"/],
           [[failed, '--to', '0', '--next', ''], 2, /--next must be an address/],
-          [[done, '--to', '1'], 1, /address of page 2 is not kept.*--next URL/s],
+          [[done, '--to', '1'], 1, /address of page 2 is not stored.*--next URL/s],
         ] as const) {
           assert.match((await ctx.cli(['rewind', ...args, ...more], code)).stderr, why)
         }

@@ -4,10 +4,11 @@ import { safe } from '../model/safe.ts'
 import { formatNumber } from '../model/format.ts'
 import { apiUrl } from '../router.ts'
 import { useHasRole } from '../session.ts'
+import type { AllowedAction } from '../shapes.ts'
 import { isConfirmed, nextState, type ActionState } from './action-state.ts'
 import { ActionFields, Confirmation } from './action-fields.tsx'
 import { PreviewFailedView, PreviewView, ResultView } from './action-views.tsx'
-import { bodyOf, commandOf, type Action, type Input } from './actions.ts'
+import { bodyOf, commandOf, type Input } from './actions.ts'
 import { Button } from './button.tsx'
 import { curlOf, type ApiCall } from '../model/curl.ts'
 import { CopyButton, CopyCommand } from './copy.tsx'
@@ -15,7 +16,7 @@ import { newPreviewOf, perform, loadPreview, undoAll } from './perform.ts'
 import { Loading } from './states.tsx'
 
 export type ActionDialogProps = {
-  readonly action: Action
+  readonly action: AllowedAction
   readonly onClose: () => void
   /** Something was changed, or taken back. */
   readonly onDone?: () => void
@@ -24,7 +25,7 @@ export type ActionDialogProps = {
 /** Every deed goes this way: what it would do, agreement, what it did, and back again. */
 export function ActionDialog({ action, onClose, onDone }: ActionDialogProps) {
   const title = useId()
-  const canAct = useHasRole(action.method === 'DELETE' ? 'admin' : 'operator')
+  const canAct = useHasRole(action.role)
   const [input, setInput] = useState<Input>(() =>
     Object.fromEntries(action.fields.map(({ name, initial }) => [name, initial])),
   )
@@ -64,7 +65,7 @@ export function ActionDialog({ action, onClose, onDone }: ActionDialogProps) {
 
   const shown = 'shown' in state ? state.shown : null
   const body = shown && bodyOf(action, input, { shown, because })
-  const agreed = shown !== null && isConfirmed(action.confirmation, shown.count, typed)
+  const agreed = shown !== null && isConfirmed(action.confirm, shown.count, typed)
   const act = (event: Event) => {
     event.preventDefault()
     if (state.at !== 'preview' || !body || !agreed || shown?.count === 0) return
@@ -128,7 +129,7 @@ export function ActionDialog({ action, onClose, onDone }: ActionDialogProps) {
           {shown && (
             <CopyAlternatives
               command={commandOf(shown, because)}
-              call={{ ...action, path: apiUrl(action.path), body }}
+              call={{ ...action.call, path: apiUrl(action.call.path), body }}
             />
           )}
           <div class="dialog-buttons">

@@ -1,15 +1,17 @@
 import { safe } from '../model/safe.ts'
 import { formatNumber } from '../model/format.ts'
 import { mustTypeConfirmation } from './action-state.ts'
-import type { Action, Field, Input } from './actions.ts'
+import type { AllowedAction } from '../shapes.ts'
+import type { Input } from './actions.ts'
 
 /** What has to be known before there can be a preview. */
 export function ActionFields(props: {
-  fields: readonly Field[]
+  fields: AllowedAction['fields']
   input: Input
   onInput: (input: Input) => void
 }) {
-  const set = (name: string, value: unknown) => props.onInput({ ...props.input, [name]: value })
+  const set = (name: string, value: number | boolean) =>
+    props.onInput({ ...props.input, [name]: value })
   if (props.fields.length === 0) return null
   return (
     <div class="dialog-fields">
@@ -30,7 +32,7 @@ export function ActionFields(props: {
               type="number"
               required
               min={0}
-              max={max}
+              max={max ?? undefined}
               step={1}
               value={String(props.input[name])}
               onInput={(event) => {
@@ -47,7 +49,7 @@ export function ActionFields(props: {
 
 /** A reason, if one may be given; and the words, where a click is not enough. */
 export function Confirmation(props: {
-  action: Action
+  action: AllowedAction
   count: number
   typed: string
   setTyped: (text: string) => void
@@ -71,11 +73,11 @@ export function Confirmation(props: {
           />
         </label>
       )}
-      {mustTypeConfirmation(action.confirmation, count) && (
+      {mustTypeConfirmation(action.confirm, count) && (
         <label class="dialog-field">
           <span>
-            Type <code class="dialog-words">{safe(action.confirmation.text)}</code> to agree
-            {action.confirmation.always
+            Type <code class="dialog-words">{safe(action.confirm.text)}</code> to agree
+            {action.confirm.always
               ? ': this cannot be taken back'
               : `: it is about ${formatNumber(count)}`}
           </span>

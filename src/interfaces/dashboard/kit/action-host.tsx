@@ -1,17 +1,21 @@
 import { observable, useObserved } from '../observable.ts'
+import { safe } from '../model/safe.ts'
+import { useHasRole } from '../session.ts'
+import type { AllowedAction } from '../shapes.ts'
 import { ActionDialog } from './action-dialog.tsx'
-import type { Action } from './actions.ts'
+import { Button, type ButtonKind } from './button.tsx'
+import type { IconName } from './icon.tsx'
 
-const current = observable<Action | null>(null)
-/** Counts what was carried out, so that pages can ask again for what it changed. */
+const current = observable<AllowedAction | null>(null)
+/** Counts completed actions, so that pages reload what they changed. */
 const completedActions = observable(0)
 
-/** Opens the dialog for an action: preview, confirm, result, undo. From any button: `act(cancelRun(run))`. */
-export function openAction(action: Action): void {
+/** Opens the dialog for an action: preview, confirmation, result, undo. */
+export function openAction(action: AllowedAction): void {
   current.set(action)
 }
 
-/** Another number after each action that was carried out or taken back. */
+/** Changes after each action that was applied or reverted. */
 export function useCompletedActions(): number {
   return useObserved(completedActions)
 }
@@ -26,5 +30,50 @@ export function ActionHost() {
       onClose={() => current.set(null)}
       onDone={() => completedActions.set(completedActions.get() + 1)}
     />
+  )
+}
+
+const BUTTONS: Readonly<Record<AllowedAction['name'], readonly [IconName, ButtonKind?]>> = {
+  resume: ['play', 'primary'],
+  'reset-failed': ['again'],
+  unpark: ['play'],
+  retry: ['again'],
+  revert: ['undo'],
+  cancel: ['stop'],
+  delete: ['trash', 'danger'],
+  reset: ['again', 'primary'],
+  park: ['parked'],
+  rewind: ['undo'],
+  recover: ['bolt', 'primary'],
+  clean: ['broom'],
+  'retry-dead-letters': ['again'],
+}
+
+/** The actions that the server lists, as far as the user's role allows them. */
+export function ActionButtons(props: {
+  actions: readonly AllowedAction[]
+  size?: 'small' | 'large'
+}) {
+  const { actions, size = 'normal' } = props
+  const roles = { operator: useHasRole('operator'), admin: useHasRole('admin') }
+  return (
+    <>
+      {actions
+        .filter(({ role }) => roles[role])
+        .map((action) => {
+          const [icon, kind = 'plain'] = BUTTONS[action.name]
+          return (
+            <Button
+              key={action.title}
+              icon={icon}
+              kind={size === 'small' && kind === 'primary' ? 'plain' : kind}
+              size={size}
+              onClick={() => openAction(action)}
+            >
+              {safe(action.label)}
+            </Button>
+          )
+        })}
+    </>
   )
 }

@@ -39,6 +39,7 @@ const recovery = (verdicts: Verdict[], change: Partial<Recovery> = {}): Recovery
   plan: '0123456789abcdef',
   planned: verdicts.filter(({ action }) => !['abandon', 'alert'].includes(action)).length,
   command: 'unstuck recover',
+  actions: [],
   undo: null,
   ...change,
 })
@@ -91,12 +92,13 @@ test('a preview of a cleaning has the dead on one side and the resumable, which 
     severity: 'stuck',
     total: 2,
     active: [],
-    dead: [run],
+    dead: [{ ...run, actions: [] }],
     cleaned: [],
     dryRun: true,
     resumable: [{ ...run, id: TARGET, action: 'resumable' }],
     plan: '0123456789abcdef',
     command: 'unstuck clean',
+    actions: [],
     undo: null,
   }
   const shown = resultOfCleaning(answer)
@@ -121,12 +123,13 @@ test('a row of a table of the user is named, and leads to its run', () => {
     severity: 'stuck',
     total: 1,
     active: [],
-    dead: [run],
+    dead: [{ ...run, actions: [] }],
     cleaned: [],
     dryRun: true,
     resumable: [],
     plan: '0123456789abcdef',
     command: 'unstuck clean',
+    actions: [],
     undo: null,
   }
   const { summary, changes: dead } = resultOfCleaning(answer)
@@ -188,16 +191,10 @@ test('a sentence is enough for an action on one run; a preview need not say that
   const undo = { label: 'Undo', calls: [], command: 'unstuck revert 4f2a91bc' }
   const said = '2 would be reset. Nothing was changed.'
   const sections = [{ heading: null, sentences: [said] }]
-  const done = { run: null, targets: 2, sections, dryRun: true, undo, command: 'x' }
-  const shown = resultOfAction(done, 'targets')
+  const done = { run: null, targets: 2, count: 2, sections, dryRun: true, undo, command: 'x' }
+  const shown = resultOfAction(done)
   assert.deepEqual([shown.count, shown.summary], [2, '2 would be reset.'])
-  assert.equal(resultOfAction({ ...done, dryRun: false }, 'targets').undo, undo)
-})
-
-test('without targets there is nothing to reset, but still a run to cancel', () => {
-  const none = { run: null, targets: 0, sections: [], dryRun: true, undo: null, command: 'x' }
-  assert.equal(resultOfAction(none, 'targets').count, 0)
-  assert.equal(resultOfAction(none, 'run').count, 1)
+  assert.equal(resultOfAction({ ...done, dryRun: false }).undo, undo)
 })
 
 test('changes since the preview are reported as counts', () => {

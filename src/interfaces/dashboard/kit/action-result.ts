@@ -1,6 +1,14 @@
 import type { InferOutput } from 'valibot'
 import type * as answers from '../../../presenters/schema/results.ts'
-import type { Cleaning, ActionResponse, AssessedRun, Recovery, Undo, Verdict } from '../shapes.ts'
+import type {
+  ActionResponse,
+  AllowedAction,
+  AssessedRun,
+  Cleaning,
+  Recovery,
+  Undo,
+  Verdict,
+} from '../shapes.ts'
 import { plural, formatRow, shortId } from '../model/format.ts'
 import { rowOfEvidence } from './evidence.ts'
 
@@ -37,6 +45,22 @@ export type ActionResult = {
   /** The same on the command line; empty where there is none. */
   readonly command: string
   readonly undo: Undo | null
+}
+
+/** The answer to a call of an action, whichever it is. */
+export function resultOf({ name }: Pick<AllowedAction, 'name'>, answer: unknown): ActionResult {
+  switch (name) {
+    case 'recover':
+      return resultOfRecovery(answer as Recovery)
+    case 'clean':
+      return resultOfCleaning(answer as Cleaning)
+    case 'delete':
+      return resultOfDeletion(answer as Deletion)
+    case 'retry-dead-letters':
+      return resultOfDeadLetterRetry(answer as DeadLetterRetry)
+    default:
+      return resultOfAction(answer as ActionResponse)
+  }
 }
 
 const NONE_OMITTED = { changes: 0, needsAttention: 0 }
@@ -96,14 +120,14 @@ export function resultOfCleaning(response: Cleaning): ActionResult {
   }
 }
 
-/** An action on one run, or on targets of it: a sentence says it all. `about`: what it needs at least one of. */
-export function resultOfAction(response: ActionResponse, about: 'run' | 'targets'): ActionResult {
-  const { targets, sections, dryRun, undo, command } = response
+/** An action on one run, or on targets of it. */
+export function resultOfAction(response: ActionResponse): ActionResult {
+  const { count, sections, dryRun, undo, command } = response
   const summary = sections.flatMap(({ sentences }) => sentences).join(' ')
   return {
     isDone: !dryRun,
     plan: null,
-    count: about === 'run' ? Math.max(1, targets) : targets,
+    count,
     // The dialog itself says that this is a preview.
     summary: dryRun ? summary.replace(/\s*Nothing was changed\./, '') : summary,
     changes: [],

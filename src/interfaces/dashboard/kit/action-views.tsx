@@ -1,10 +1,9 @@
 import { useEffect, useState } from 'preact/hooks'
 import { safe } from '../model/safe.ts'
 import { plural, formatNumber } from '../model/format.ts'
-import type { Target } from '../shapes.ts'
+import type { AllowedAction, Target } from '../shapes.ts'
 import type { ActionResult } from './action-result.ts'
 import type { ActionState, UndoStep } from './action-state.ts'
-import type { Action } from './actions.ts'
 import { Button } from './button.tsx'
 import { CopyCommand } from './copy.tsx'
 import { ChangesList } from './changes-list.tsx'
@@ -26,7 +25,11 @@ export function PreviewFailedView({ error, retry }: { error: string; retry: () =
 }
 
 /** What it would do: the exact count, and what it is about. */
-export function PreviewView(props: { action: Action; shown: ActionResult; notice: string | null }) {
+export function PreviewView(props: {
+  action: AllowedAction
+  shown: ActionResult
+  notice: string | null
+}) {
   const { action, shown, notice } = props
   return (
     <>
@@ -56,7 +59,7 @@ export function PreviewView(props: { action: Action; shown: ActionResult; notice
 }
 
 /** A few of the targets behind a count. That it could not be fetched is no reason to stop. */
-function Sample({ action }: { action: Action }) {
+function Sample({ action }: { action: AllowedAction }) {
   const [targets, setTargets] = useState<readonly Target[]>([])
   useEffect(() => {
     loadSample(action).then(setTargets, () => {})

@@ -1,38 +1,41 @@
 import { ApiError, call, get } from '../api.ts'
-import type { Page, Target, Undo } from '../shapes.ts'
-import type { ActionResult } from './action-result.ts'
+import type { AllowedAction, Page, Target, Undo } from '../shapes.ts'
+import { resultOf, type ActionResult } from './action-result.ts'
 import { describeError, type UndoStep } from './action-state.ts'
-import type { Action, Input } from './actions.ts'
+import type { Input } from './actions.ts'
 
-/** What an action would do now. */
-export async function loadPreview(action: Action, input: Input): Promise<ActionResult> {
-  const { preview, method, path } = action
-  if (preview !== null) return action.toResult(await get(preview))
-  const body = { ...action.body(input, null), dryRun: true }
-  return action.toResult(await call(method, path, { body }))
+/** Returns what an action would change now. */
+export async function loadPreview(action: AllowedAction, input: Input): Promise<ActionResult> {
+  const { preview, method, path, body } = action.call
+  const answer =
+    preview === null
+      ? await call(method, path, { body: { ...body, ...input, dryRun: true } })
+      : await get(preview)
+  return resultOf(action, answer)
 }
 
-/** Some of the targets that it is about, where there is only a count of them. */
-export async function loadSample({ sample }: Action): Promise<Target[]> {
+/** Returns some of the targets that an action is about, where the preview has only their number. */
+export async function loadSample({ call: { sample } }: AllowedAction): Promise<Target[]> {
   return sample === null ? [] : (await get<Page<Target>>(sample)).items
 }
 
-/** Does what was shown, or throws: a plan that no longer fits is refused by the server. */
+/** Applies what was shown, or throws: the server refuses a plan that has changed. */
 export async function perform(
-  action: Action,
+  action: AllowedAction,
   body: Record<string, unknown>,
 ): Promise<ActionResult> {
-  return action.toResult(await call(action.method, action.path, { body }))
+  const { method, path } = action.call
+  return resultOf(action, await call(method, path, { body }))
 }
 
-/** The new preview that came with a refused plan; null when it is another error. */
-export function newPreviewOf(action: Action, error: unknown): ActionResult | null {
+/** Returns the new preview that comes with a refused plan; null for another error. */
+export function newPreviewOf(action: AllowedAction, error: unknown): ActionResult | null {
   if (!(error instanceof ApiError) || error.code !== 'PLAN_CHANGED') return null
   const preview = (error.body as { preview?: unknown } | null)?.preview
-  return preview ? action.toResult(preview) : null
+  return preview ? resultOf(action, preview) : null
 }
 
-/** Makes the calls of an undo one after the other, and tells after each how far it is. */
+/** Makes the calls of an undo one after the other. `onStep` gets the progress after each. */
 export async function undoAll(
   { calls }: NonNullable<Undo>,
   onStep: (steps: readonly UndoStep[], isOver: boolean) => void,
@@ -47,7 +50,7 @@ export async function undoAll(
 
 const RETRIES_MAX = 3
 
-/** Null when it worked. Who is asked to slow down waits and goes on. */
+/** Returns null on success. After 429 it waits and tries again. */
 async function errorOf(make: () => Promise<unknown>): Promise<string | null> {
   for (let tries = 1; ; tries++) {
     try {

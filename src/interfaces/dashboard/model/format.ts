@@ -70,3 +70,8 @@ export function formatRow({
 }): string {
   return key === '' ? `the table ${table}` : `row ${key} of ${table}`
 }
+
+/** True for a row of a user's own table: it has no targets. */
+export function isRow({ adopted }: { readonly adopted: { readonly key: string } | null }): boolean {
+  return adopted !== null && adopted.key !== ''
+}

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { splitSummary, isStuck, suggestedAction, worstFirst } from './overview.ts'
+import { splitSummary, isStuck, worstFirst } from './overview.ts'
 
 test('the one line is the start of the sentence, the rest its detail', () => {
   assert.deepEqual(
@@ -27,12 +27,4 @@ test('stuck runs sort above healthy ones, and newer above older within the same 
     ['4', '2', '3', '1'],
   )
   assert.deepEqual(runs.map(isStuck), [false, true, false, true])
-})
-
-test('runs that had an owner are recovered, runs that never had one are cleaned', () => {
-  const way = (...healths: ('healthy' | 'orphaned' | 'stalled' | 'dead')[]) =>
-    suggestedAction(healths.map((health) => ({ health })))
-  assert.equal(way('healthy', 'orphaned', 'dead'), 'recover')
-  assert.equal(way('healthy', 'stalled', 'dead'), 'clean')
-  assert.equal(way('stalled'), 'recover')
 })

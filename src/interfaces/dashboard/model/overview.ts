@@ -27,12 +27,6 @@ export function isStuck(run: Pick<ListedRun, 'health'>): boolean {
   return STUCK.includes(run.health)
 }
 
-/** What unsticks: nobody had a dead run, so there is nobody to take it back from, and it is cleaned instead. */
-export function suggestedAction(runs: readonly Pick<ListedRun, 'health'>[]): 'recover' | 'clean' {
-  const healths = runs.map(({ health }) => health)
-  return healths.includes('dead') && !healths.includes('orphaned') ? 'clean' : 'recover'
-}
-
 /** What is stuck comes first; within the same health the newest does, so that rows keep their places. */
 export function worstFirst<R extends Pick<ListedRun, 'health' | 'createdAt'>>(
   runs: readonly R[],

@@ -1,14 +1,11 @@
 import { useEffect } from 'preact/hooks'
-import { openAction, useCompletedActions } from '../kit/action-host.tsx'
-import { retryDeadLetters } from '../kit/actions.ts'
-import { Button } from '../kit/button.tsx'
+import { ActionButtons, useCompletedActions } from '../kit/action-host.tsx'
 import { Filters, useFilters } from '../kit/filters.tsx'
 import { PageHead } from '../kit/section.tsx'
 import { Empty, Loaded } from '../kit/states.tsx'
 import { safe } from '../model/safe.ts'
-import { plural, formatNumber } from '../model/format.ts'
+import { plural } from '../model/format.ts'
 import { useResource } from '../resource.ts'
-import { useHasRole } from '../session.ts'
 import type { DeadLetters as Answer } from '../shapes.ts'
 import { DeadLetterGroup } from './dead-letters/group.tsx'
 
@@ -20,7 +17,6 @@ export function DeadLetters() {
   const { source, q, open } = all.filters
   // What is unfolded is kept in the address too, but narrows nothing.
   const state = { ...all, isFiltered: source !== '' || q !== '' }
-  const canAct = useHasRole('operator')
   const query = source === '' ? '' : `?source=${encodeURIComponent(source)}`
   const letters = useResource<Answer>(`/api/dead-letters${query}`, { refreshMs: 10_000 })
   const everywhere = useResource<Answer>(source === '' ? null : '/api/dead-letters')
@@ -34,23 +30,11 @@ export function DeadLetters() {
     error.toLowerCase().includes(q.toLowerCase()),
   )
   const { total = 0, isPartial = false } = letters.data ?? {}
-  const only = source === '' ? {} : { source }
   return (
     <>
       <PageHead
         title="Dead letters"
-        actions={
-          canAct &&
-          total > 0 &&
-          q === '' && (
-            <Button
-              icon="again"
-              onClick={() => openAction(retryDeadLetters(only, plural(total, 'dead letter')))}
-            >
-              {`Retry all ${formatNumber(total)}`}
-            </Button>
-          )
-        }
+        actions={q === '' && <ActionButtons actions={letters.data?.actions ?? []} />}
       >
         {letters.data &&
           (total === 0

@@ -1,8 +1,6 @@
 import { useEffect } from 'preact/hooks'
 import { resultOfRecovery } from '../kit/action-result.ts'
-import { openAction, useCompletedActions } from '../kit/action-host.tsx'
-import { clean, recover } from '../kit/actions.ts'
-import { Button } from '../kit/button.tsx'
+import { ActionButtons, useCompletedActions } from '../kit/action-host.tsx'
 import { CopyCommand } from '../kit/copy.tsx'
 import { ChangesList } from '../kit/changes-list.tsx'
 import { PageHead, Section } from '../kit/section.tsx'
@@ -11,7 +9,6 @@ import { useLiveEvents } from '../live.ts'
 import { plural, formatNumber } from '../model/format.ts'
 import { useResource } from '../resource.ts'
 import { apiUrl } from '../router.ts'
-import { useHasRole } from '../session.ts'
 import type { Cleaning, Recovery as Plan } from '../shapes.ts'
 import { ResumableAndDead } from './recovery/resumable-and-dead.tsx'
 import { LastRecoveries } from './recovery/last-recoveries.tsx'
@@ -20,7 +17,6 @@ const EVERY_MS = 5_000
 
 /** What recovery would do at this moment, with all its reasons; the same as `unstuck recover --dry-run`. */
 export function Recovery() {
-  const canAct = useHasRole('operator')
   const plan = useResource<Plan>('/api/recovery', { refreshMs: EVERY_MS })
   const cleaning = useResource<Cleaning>('/api/clean', { refreshMs: 2 * EVERY_MS })
   const reload = () => {
@@ -31,26 +27,14 @@ export function Recovery() {
   useLiveEvents('trail', reload)
 
   const result = plan.data && resultOfRecovery(plan.data)
-  const dead = cleaning.data?.dead.length ?? 0
   return (
     <>
       <PageHead
         title="Recovery"
         actions={
-          canAct && (
-            <>
-              {dead > 0 && (
-                <Button icon="broom" onClick={() => openAction(clean())}>
-                  {`Clean ${plural(dead, 'dead run')}`}
-                </Button>
-              )}
-              {result && result.count > 0 && (
-                <Button kind="primary" icon="bolt" onClick={() => openAction(recover())}>
-                  {`Recover ${formatNumber(result.count)}`}
-                </Button>
-              )}
-            </>
-          )
+          <ActionButtons
+            actions={[...(cleaning.data?.actions ?? []), ...(plan.data?.actions ?? [])]}
+          />
         }
       >
         {result &&

@@ -1,7 +1,5 @@
-import { openAction, useCompletedActions } from '../kit/action-host.tsx'
-import { parkTargets, resetTarget, rewindTarget, unparkTarget } from '../kit/actions.ts'
+import { ActionButtons, useCompletedActions } from '../kit/action-host.tsx'
 import { Age } from '../kit/age.tsx'
-import { Button } from '../kit/button.tsx'
 import { CopyButton, CopyJson } from '../kit/copy.tsx'
 import { ExplanationDetails } from '../kit/explanation.tsx'
 import { Link } from '../kit/link.tsx'
@@ -10,22 +8,18 @@ import { Empty, Failure, Loading } from '../kit/states.tsx'
 import { StatusPill } from '../kit/status.tsx'
 import { OutsideLink, Text } from '../kit/text.tsx'
 import { WorkerName } from '../kit/worker-name.tsx'
-import { allowedTargetActions } from '../model/allowed-actions.ts'
 import { jsonText, safe } from '../model/safe.ts'
 import { formatNumber, shortId } from '../model/format.ts'
 import { useResource } from '../resource.ts'
 import { navigate } from '../router.ts'
-import { useHasRole } from '../session.ts'
-import type { Explanation, Run, Target } from '../shapes.ts'
+import type { Explanation, Target, TargetDetail } from '../shapes.ts'
 import { Timeline } from './run/timeline.tsx'
-
-type Detail = { target: Target; run: Run; explanation: Explanation }
 
 const FRESH_MS = 3_000
 
 /** Everything about one target: where it stands, who has it, why it failed, what was done to it. */
 export function TargetPage({ id }: { id: string }) {
-  const detail = useResource<Detail>(`/api/targets/${id}`, {
+  const detail = useResource<TargetDetail>(`/api/targets/${id}`, {
     refreshMs: FRESH_MS,
     version: useCompletedActions(),
   })
@@ -37,10 +31,10 @@ export function TargetPage({ id }: { id: string }) {
       <Loading lines={8} />
     )
   }
-  const { target, run, explanation } = detail.data
+  const { target, explanation } = detail.data
   return (
     <>
-      <TargetHead target={target} run={run} detail={detail.data} />
+      <TargetHead detail={detail.data} />
       <div class="run-grid">
         <div class="run-main">
           {target.lastError !== null && <LastError error={target.lastError} />}
@@ -62,7 +56,8 @@ export function TargetPage({ id }: { id: string }) {
   )
 }
 
-function TargetHead({ target, run, detail }: { target: Target; run: Run; detail: Detail }) {
+function TargetHead({ detail }: { detail: TargetDetail }) {
+  const { target, run } = detail
   return (
     <PageHead
       title={safe(target.key)}
@@ -72,7 +67,7 @@ function TargetHead({ target, run, detail }: { target: Target; run: Run; detail:
           <span class="mono">{shortId(target.id)}</span>
         </>
       }
-      actions={<TargetActions target={target} run={run} />}
+      actions={<ActionButtons actions={detail.actions} />}
     >
       <div class="row">
         <StatusPill is={target.status} />
@@ -88,45 +83,6 @@ function TargetHead({ target, run, detail }: { target: Target; run: Run; detail:
         <CopyJson value={detail} />
       </div>
     </PageHead>
-  )
-}
-
-function TargetActions({ target, run }: { target: Target; run: Run }) {
-  const canAct = useHasRole('operator')
-  if (!canAct) return null
-  const { adopted } = run
-  const allowed = allowedTargetActions(target, run)
-  return (
-    <>
-      {allowed.reset && (
-        <Button
-          icon="again"
-          kind="primary"
-          onClick={() => openAction(resetTarget(target, adopted))}
-        >
-          Reset
-        </Button>
-      )}
-      {allowed.unpark && (
-        <Button
-          icon="play"
-          kind="primary"
-          onClick={() => openAction(unparkTarget(target, adopted))}
-        >
-          Unpark
-        </Button>
-      )}
-      {allowed.park && (
-        <Button icon="parked" onClick={() => openAction(parkTargets([target], adopted))}>
-          Park
-        </Button>
-      )}
-      {allowed.rewind && (
-        <Button icon="undo" onClick={() => openAction(rewindTarget(target))}>
-          Rewind
-        </Button>
-      )}
-    </>
   )
 }
 

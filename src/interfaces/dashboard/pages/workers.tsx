@@ -1,7 +1,5 @@
-import { openAction } from '../kit/action-host.tsx'
-import { recover } from '../kit/actions.ts'
+import { ActionButtons } from '../kit/action-host.tsx'
 import { Age } from '../kit/age.tsx'
-import { Button } from '../kit/button.tsx'
 import { Filters, useFilters } from '../kit/filters.tsx'
 import { Link } from '../kit/link.tsx'
 import { PageHead, Section } from '../kit/section.tsx'
@@ -13,8 +11,7 @@ import { Text } from '../kit/text.tsx'
 import { useLive } from '../live.ts'
 import { plural, formatNumber, shortId } from '../model/format.ts'
 import { useResource } from '../resource.ts'
-import { useHasRole } from '../session.ts'
-import type { Page, Liveness, Worker } from '../shapes.ts'
+import type { Liveness, Overview, Page, Worker } from '../shapes.ts'
 import { LIVENESS_ORDER, sortWorkers } from './workers/order.ts'
 import { LivenessLegend } from './workers/liveness-legend.tsx'
 
@@ -24,12 +21,13 @@ const SPEC = { liveness: 'many', q: 'one' } as const
 export function Workers() {
   const asked = useResource<Page<Worker>>('/api/workers')
   const live = useLive<{ items: Worker[] }>('workers')
+  const overview = useLive<Overview>('overview')
   const state = useFilters(SPEC)
   const data = live ?? asked.data
   const items = data && sortWorkers(data.items)
   return (
     <>
-      <PageHead title="Workers" actions={<RecoverLost workers={items ?? []} />}>
+      <PageHead title="Workers" actions={<ActionButtons actions={overview?.actions ?? []} />}>
         {items && <Summary of={items} />}
       </PageHead>
       <Loaded of={{ ...asked, data: items }} lines={6}>
@@ -138,18 +136,6 @@ function Summary({ of }: { of: readonly Worker[] }) {
   })).filter(({ count }) => count > 0)
   if (counts.length === 0) return <>Nobody is at work.</>
   return <>{counts.map(({ liveness, count }) => `${formatNumber(count)} ${liveness}`).join(', ')}</>
-}
-
-/** What the lost still hold can be taken back at once. */
-function RecoverLost({ workers }: { workers: readonly Worker[] }) {
-  const canAct = useHasRole('operator')
-  const held = workers.filter(({ liveness, targets }) => isLost(liveness) && targets > 0)
-  if (!canAct || held.length === 0) return null
-  return (
-    <Button kind="primary" icon="bolt" onClick={() => openAction(recover())}>
-      Unstick
-    </Button>
-  )
 }
 
 function isLost(liveness: Liveness): boolean {

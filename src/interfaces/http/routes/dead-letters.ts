@@ -2,7 +2,9 @@ import * as v from 'valibot'
 import { UsageError } from '../../../core/model/errors.ts'
 import { DEAD_LETTER_STATUSES } from '../../../core/model/target.ts'
 import { groupDeadLetters, listDeadLetters } from '../../../presenters/dead-letters.ts'
+import { actionsOfTargets } from '../../../presenters/allowed-actions.ts'
 import {
+  deadLettersView,
   selectDeadLetters,
   previewRetry,
   RETRY_MAX,
@@ -12,11 +14,10 @@ import { targetView } from '../../../presenters/view.ts'
 import { limitConcurrency } from '../limit-concurrency.ts'
 import { planChanged } from '../http-error.ts'
 import { defineRoute } from '../route.ts'
-import { deadLetterRetry } from '../../../presenters/schema/results.ts'
+import { deadLetterRetry, deadLetterTarget } from '../../../presenters/schema/results.ts'
 import { afterId, limit, listOf, source, wholeNumber } from '../../../presenters/schema/common.ts'
 import * as overview from '../../../presenters/schema/overview.ts'
 import { plan } from '../../../presenters/schema/recovery.ts'
-import { target } from '../../../presenters/schema/run.ts'
 
 const fingerprint = v.pipe(v.string(), v.regex(/^[0-9a-f]{12}$/, 'is the fingerprint of a group'))
 
@@ -29,7 +30,10 @@ export const DEAD_LETTER_ROUTES = [
     role: 'viewer',
     query: v.strictObject({ source: v.optional(source) }),
     response: overview.deadLetters,
-    handle: (call) => limitConcurrency(call, () => groupDeadLetters(call.server.store, call.query)),
+    handle: (call) =>
+      limitConcurrency(call, async () =>
+        deadLettersView(await groupDeadLetters(call.server.store, call.query), call.query),
+      ),
   }),
 
   defineRoute({
@@ -39,13 +43,20 @@ export const DEAD_LETTER_ROUTES = [
     role: 'viewer',
     params: v.strictObject({ fingerprint }),
     query: v.strictObject({ source: v.optional(source), limit, after: afterId }),
-    response: listOf(target),
+    response: listOf(deadLetterTarget),
     handle: (call) =>
       limitConcurrency(call, async () => {
         const { params, query, server } = call
         const which = { fingerprint: params.fingerprint, source: query.source }
         const { items, next } = await listDeadLetters(server.store, which, query)
-        return { items: items.map(targetView), next }
+        const actions = await actionsOfTargets(server.store, items)
+        return {
+          items: items.map((one, index) => ({
+            ...targetView(one),
+            actions: actions[index]!.filter(({ name }) => name !== 'rewind'),
+          })),
+          next,
+        }
       }),
   }),
 

@@ -5,6 +5,7 @@ import { cleanRuns, classifyRuns, type ClassifiedRuns } from '../../../core/reco
 import { REAL_CLOCK, type Clock } from '../../../core/host/clock.ts'
 import type { OperatorContext } from '../../../core/recovery/context.ts'
 import { recover, toRunVerdict, type Recovery } from '../../../core/recovery/recover.ts'
+import { cleanAction, recoverAction } from '../../../presenters/bulk-actions.ts'
 import { cleaningView, selectRuns } from '../../../presenters/cleaning.ts'
 import { boundedRecoveryView, planHash, classifyVerdicts } from '../../../presenters/recovery.ts'
 import { revertibleRuns, undoByRevert } from '../../../presenters/undo.ts'
@@ -152,6 +153,7 @@ function recoveryResponse(selection: RecoverySelection, recovery: Recovery, dryR
     plan: planHash(planned),
     planned: planned.length,
     command: unstuckCommand('recover', [], { yes: true, timeout, source: sources, group: groups }),
+    actions: dryRun && planned.length > 0 ? [recoverAction(selection, planned.length)] : [],
     undo: dryRun ? null : undoByRevert(revertibleRuns(planned)),
   }
 }
@@ -166,8 +168,14 @@ function cleaningResponse(
   dryRun: boolean,
 ) {
   const wanted = classified.dead.map((assessed) => toRunVerdict(assessed, false))
+  const view = cleaningView(classified, cleaned, dryRun)
   return {
-    ...cleaningView(classified, cleaned, dryRun),
+    ...view,
+    dead: view.dead.map((run) => ({
+      ...run,
+      actions: dryRun ? [cleanAction({ runs: [run.id] })] : [],
+    })),
+    actions: dryRun && wanted.length > 0 ? [cleanAction({ age }, wanted.length)] : [],
     plan: planHash(wanted),
     command: unstuckCommand('clean', runs.map(shortId), { auto: true, age }),
     undo: dryRun ? null : undoByRevert(revertibleRuns(cleaned)),

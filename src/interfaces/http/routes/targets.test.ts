@@ -107,7 +107,7 @@ describe('targets', { concurrency: 2 }, () => {
       /would go back from page 2 to 0.*Nothing was changed\. Once done it has no undo\.$/,
     )
     assert.match(ahead.error.message, /it can only go back/)
-    assert.match(unknown.error.message, /The address of page 2 is not kept/)
+    assert.match(unknown.error.message, /The address of page 2 is not stored/)
     assert.deepEqual([done.targets, done.undo], [1, null])
     const { target } = await api.get(`/api/targets/${saved.target}`)
     assert.deepEqual([target.page, target.status, target.cursor], [1, 'planned', { a: 1 }])

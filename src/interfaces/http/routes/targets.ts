@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { explainRunOrTarget, explanationView } from '../../../presenters/explain.ts'
+import { actionsOfTargets } from '../../../presenters/allowed-actions.ts'
 import { actionResultView } from '../../../presenters/action-result.ts'
 import { park, resetTarget, rewind, unpark } from '../../../presenters/target-actions.ts'
 import { TARGETS_MAX } from '../../../presenters/undo.ts'
@@ -30,6 +31,7 @@ export const TARGET_ROUTES = [
         target: targetView(target!),
         run: runView(run),
         explanation: explanationView(answer),
+        actions: (await actionsOfTargets(store, [found]))[0]!,
       }
     },
   }),

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
-import { openAction, useCompletedActions } from '../../kit/action-host.tsx'
-import { parkTargets, resetTarget, unparkTarget } from '../../kit/actions.ts'
+import { ActionButtons, openAction, useCompletedActions } from '../../kit/action-host.tsx'
+import { parkTogether } from '../../kit/actions.ts'
 import { Age } from '../../kit/age.tsx'
 import { Button } from '../../kit/button.tsx'
 import { Link } from '../../kit/link.tsx'
@@ -13,7 +13,7 @@ import { safe } from '../../model/safe.ts'
 import { plural, formatNumber, shortId } from '../../model/format.ts'
 import { useList } from '../../resource.ts'
 import { useHasRole } from '../../session.ts'
-import type { Target } from '../../shapes.ts'
+import type { DeadLetterTarget } from '../../shapes.ts'
 
 /** The targets of one kind of error, by pages: retried one by one, or set aside together. */
 export function DeadLetterTargets({
@@ -25,7 +25,7 @@ export function DeadLetterTargets({
 }) {
   const canAct = useHasRole('operator')
   const query = new URLSearchParams({ limit: '50', ...(source !== '' && { source }) })
-  const list = useList<Target>(`/api/dead-letters/${fingerprint}/targets?${query}`)
+  const list = useList<DeadLetterTarget>(`/api/dead-letters/${fingerprint}/targets?${query}`)
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
   const completedActions = useCompletedActions()
   useEffect(() => {
@@ -68,14 +68,16 @@ export function DeadLetterTargets({
   )
 }
 
-function SelectionBar({ targets, clear }: { targets: readonly Target[]; clear: () => void }) {
-  const open = targets.filter(({ status }) => status !== 'parked')
+function SelectionBar(props: { targets: readonly DeadLetterTarget[]; clear: () => void }) {
+  const { targets, clear } = props
+  const parks = targets.flatMap(({ actions }) => actions.filter(({ name }) => name === 'park'))
+  const park = parkTogether(parks)
   return (
     <div class="chosen" role="status">
       <span>{plural(targets.length, 'target')} selected</span>
-      {open.length > 0 ? (
-        <Button size="small" icon="parked" onClick={() => openAction(parkTargets(open))}>
-          {`Park ${formatNumber(open.length)}`}
+      {park ? (
+        <Button size="small" icon="parked" onClick={() => openAction(park)}>
+          {`${park.label} ${formatNumber(parks.length)}`}
         </Button>
       ) : (
         <span class="faint">parked already</span>
@@ -91,7 +93,7 @@ function SelectionBar({ targets, clear }: { targets: readonly Target[]; clear: (
 function nameOf(
   chosen: ReadonlySet<string> | null,
   choose: (id: string, isChosen: boolean) => void,
-): Column<Target> {
+): Column<DeadLetterTarget> {
   return {
     head: 'Target',
     isTitle: true,
@@ -115,7 +117,7 @@ function nameOf(
   }
 }
 
-const COLUMNS: readonly Column<Target>[] = [
+const COLUMNS: readonly Column<DeadLetterTarget>[] = [
   {
     head: 'Run',
     cell: ({ run }) => (
@@ -135,30 +137,12 @@ const COLUMNS: readonly Column<Target>[] = [
   { head: 'Last seen', isNumber: true, cell: ({ lastActivityAt }) => <Age at={lastActivityAt} /> },
 ]
 
-const BUTTONS: Column<Target> = {
+const BUTTONS: Column<DeadLetterTarget> = {
   head: 'Actions',
   isHeadHidden: true,
-  cell: (target) => (
+  cell: ({ actions }) => (
     <div class="actions actions-end">
-      <Button
-        size="small"
-        icon="again"
-        onClick={() =>
-          openAction(target.status === 'failed' ? resetTarget(target) : unparkTarget(target))
-        }
-      >
-        {target.status === 'failed' ? 'Retry' : 'Unpark'}
-      </Button>
-      {target.status !== 'parked' && (
-        <Button
-          size="small"
-          kind="quiet"
-          icon="parked"
-          onClick={() => openAction(parkTargets([target]))}
-        >
-          Park
-        </Button>
-      )}
+      <ActionButtons actions={actions} size="small" />
     </div>
   ),
 }

@@ -1,7 +1,5 @@
-import { openAction } from '../../kit/action-host.tsx'
-import { retryDeadLetters } from '../../kit/actions.ts'
+import { ActionButtons } from '../../kit/action-host.tsx'
 import { Age } from '../../kit/age.tsx'
-import { Button } from '../../kit/button.tsx'
 import { CopyButton } from '../../kit/copy.tsx'
 import { Icon } from '../../kit/icon.tsx'
 import { Link } from '../../kit/link.tsx'
@@ -9,7 +7,6 @@ import { Pill } from '../../kit/status.tsx'
 import { Text } from '../../kit/text.tsx'
 import { STATUS_STYLES } from '../../model/status-style.ts'
 import { plural, formatNumber } from '../../model/format.ts'
-import { useHasRole } from '../../session.ts'
 import type { DeadLetters } from '../../shapes.ts'
 import { DeadLetterTargets } from './group-targets.tsx'
 
@@ -26,11 +23,8 @@ export function DeadLetterGroup(props: {
   onToggle: (isOpen: boolean) => void
 }) {
   const { group, source, isPartial, isOpen, onToggle } = props
-  const canAct = useHasRole('operator')
   const { fingerprint, error, count, sources, firstAt, lastAt } = group
   const [first, ...rest] = error.split('\n')
-  const only = source === '' ? {} : { source }
-  const many = `${isPartial ? 'at least ' : ''}${plural(count, 'dead letter')}`
   return (
     <li class="letter frame" data-row tabIndex={-1}>
       <div class="letter-head">
@@ -78,15 +72,7 @@ export function DeadLetterGroup(props: {
           </div>
         </div>
         <div class="letter-actions">
-          {canAct && (
-            <Button
-              size="small"
-              icon="again"
-              onClick={() => openAction(retryDeadLetters({ fingerprint, ...only }, many))}
-            >
-              {isPartial ? 'Retry all' : `Retry ${formatNumber(count)}`}
-            </Button>
-          )}
+          <ActionButtons actions={group.actions} size="small" />
           <button
             type="button"
             class="button button-quiet button-small letter-toggle"

@@ -1,9 +1,7 @@
-import { openAction } from '../../kit/action-host.tsx'
-import { clean, recover } from '../../kit/actions.ts'
-import { Button } from '../../kit/button.tsx'
+import { ActionButtons } from '../../kit/action-host.tsx'
 import { Icon, type IconName } from '../../kit/icon.tsx'
 import { Link } from '../../kit/link.tsx'
-import { splitSummary, suggestedAction } from '../../model/overview.ts'
+import { splitSummary } from '../../model/overview.ts'
 import type { Tone } from '../../model/status-style.ts'
 import { useHasRole } from '../../session.ts'
 import type { Overview } from '../../shapes.ts'
@@ -17,6 +15,7 @@ const STATE_STYLES: Readonly<Record<Overview['state'], { tone: Tone; icon: IconN
 
 /** "Is anything stuck?", and the one button when something is. */
 export function StatusHeadline({ overview }: { overview: Overview }) {
+  const canAct = useHasRole('operator')
   const { tone, icon } = STATE_STYLES[overview.state]
   const { line, detail } = splitSummary(overview)
   return (
@@ -31,23 +30,11 @@ export function StatusHeadline({ overview }: { overview: Overview }) {
           {detail && <span class="answer-detail">{detail}</span>}
         </p>
       </div>
-      {overview.state === 'stuck' && <RecoverButton overview={overview} />}
+      {canAct ? (
+        <ActionButtons actions={overview.actions} size="large" />
+      ) : (
+        overview.actions.length > 0 && <Link to="/recovery">What would be recovered</Link>
+      )}
     </header>
-  )
-}
-
-function RecoverButton({ overview }: { overview: Overview }) {
-  const canAct = useHasRole('operator')
-  if (!canAct) return <Link to="/recovery">What would be recovered</Link>
-  return (
-    <Button
-      kind="primary"
-      size="large"
-      icon="bolt"
-      title="Shows what would be done, and asks before it is"
-      onClick={() => openAction(suggestedAction(overview.runs) === 'clean' ? clean() : recover())}
-    >
-      Unstick
-    </Button>
   )
 }

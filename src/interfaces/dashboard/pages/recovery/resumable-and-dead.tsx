@@ -1,7 +1,5 @@
-import { openAction } from '../../kit/action-host.tsx'
-import { clean } from '../../kit/actions.ts'
+import { ActionButtons } from '../../kit/action-host.tsx'
 import { Age } from '../../kit/age.tsx'
-import { Button } from '../../kit/button.tsx'
 import { evidenceSentences } from '../../kit/evidence.ts'
 import { Link } from '../../kit/link.tsx'
 import { Section } from '../../kit/section.tsx'
@@ -10,8 +8,7 @@ import { Empty } from '../../kit/states.tsx'
 import { StatusPill } from '../../kit/status.tsx'
 import { Text } from '../../kit/text.tsx'
 import { plural, formatNumber, formatRow, shortId } from '../../model/format.ts'
-import { useHasRole } from '../../session.ts'
-import type { Cleaning, AssessedRun } from '../../shapes.ts'
+import type { AllowedAction, AssessedRun, Cleaning } from '../../shapes.ts'
 
 /** Side by side: what is kept because it can go on, and what is dead because it cannot. */
 export function ResumableAndDead({ of: { resumable, dead } }: { of: Cleaning }) {
@@ -36,7 +33,7 @@ export function ResumableAndDead({ of: { resumable, dead } }: { of: Cleaning }) 
         ) : (
           <ul class="judged">
             {dead.map((run) => (
-              <AssessedRunRow key={run.id} run={run} isDead />
+              <AssessedRunRow key={run.id} run={run} actions={run.actions} />
             ))}
           </ul>
         )}
@@ -45,8 +42,8 @@ export function ResumableAndDead({ of: { resumable, dead } }: { of: Cleaning }) 
   )
 }
 
-function AssessedRunRow({ run, isDead = false }: { run: AssessedRun; isDead?: boolean }) {
-  const canAct = useHasRole('operator')
+function AssessedRunRow(props: { run: AssessedRun; actions?: readonly AllowedAction[] }) {
+  const { run, actions = [] } = props
   const { id, source, status, because, done, total, checkpoint, lastActivityAt, adopted } = run
   return (
     <li class="judged-run" data-row tabIndex={-1}>
@@ -61,13 +58,9 @@ function AssessedRunRow({ run, isDead = false }: { run: AssessedRun; isDead?: bo
             <Text value={formatRow(adopted)} />
           </span>
         )}
-        {isDead && canAct && (
-          <span class="judged-action">
-            <Button size="small" icon="broom" onClick={() => openAction(clean({ runs: [id] }))}>
-              Clean
-            </Button>
-          </span>
-        )}
+        <span class="judged-action">
+          <ActionButtons actions={actions} size="small" />
+        </span>
       </div>
       <p class="deed-because">
         <Text value={sentence(because)} />

@@ -1,0 +1,107 @@
+import type { HealthState } from '../core/decide/health.ts'
+import { shortId } from '../core/model/id.ts'
+import { unstuckCommand } from '../core/model/shell-command.ts'
+import { FROM_PAGE, makeAction, type AllowedAction } from './allowed-actions.ts'
+import { plural } from './format.ts'
+
+/** Actions on all that a selection matches. */
+
+/** `selection`: the groups of dead letters; `what`: their number in words. */
+export function retryDeadLettersAction(
+  selection: { readonly fingerprint?: string | undefined; readonly source?: string | undefined },
+  { label, what }: { readonly label: string; readonly what: string },
+): AllowedAction {
+  const { fingerprint, source } = selection
+  const query = new URLSearchParams({ limit: '5', ...(source && { source }) })
+  return makeAction(
+    'retry-dead-letters',
+    {
+      label,
+      title: `Retry ${what}`,
+      verb: 'Retry',
+      about: `Puts them back in the queue, each ${FROM_PAGE}. Ended runs are opened again.`,
+      isCounted: true,
+      confirm: { text: 'retry', always: false },
+      call: {
+        path: '/api/dead-letters/retry',
+        body: { ...(fingerprint && { fingerprint }), ...(source && { source }) },
+        sample: fingerprint ? `/api/dead-letters/${fingerprint}/targets?${query.toString()}` : null,
+      },
+    },
+    // The command line retries run by run.
+    '',
+  )
+}
+
+/** `selection`: as in the request whose preview offers it; `planned`: how many verdicts that has. */
+export function recoverAction(
+  selection: {
+    readonly timeout?: string | undefined
+    readonly sources?: readonly string[]
+    readonly groups?: readonly string[]
+  },
+  planned?: number,
+): AllowedAction {
+  const { timeout, sources = [], groups = [] } = selection
+  const query = new URLSearchParams(timeout ? { timeout } : {})
+  for (const source of sources) query.append('source', source)
+  for (const group of groups) query.append('group', group)
+  return makeAction(
+    'recover',
+    {
+      label: planned === undefined ? 'Recover' : `Recover ${planned}`,
+      verb: 'Recover',
+      title: 'Recover orphaned targets',
+      about:
+        'Puts targets of dead and silent workers back in the queue, each from its last saved page. Live workers keep theirs.',
+      isCounted: true,
+      call: {
+        path: '/api/recovery',
+        body: {
+          ...(timeout && { timeout }),
+          ...(sources.length > 0 && { sources }),
+          ...(groups.length > 0 && { groups }),
+        },
+        preview: withQuery('/api/recovery', query),
+      },
+    },
+    unstuckCommand('recover', [], { yes: true, timeout, source: sources, group: groups }),
+  )
+}
+
+export function cleanAction(
+  selection: {
+    readonly runs?: readonly string[] | undefined
+    readonly age?: string | undefined
+  },
+  dead?: number,
+): AllowedAction {
+  const { runs, age } = selection
+  return makeAction(
+    'clean',
+    {
+      label: dead === undefined ? 'Clean' : `Clean ${plural(dead, 'dead run')}`,
+      verb: 'Clean',
+      title: 'Clean dead runs',
+      about:
+        'Marks runs that have no worker and no checkpoint as “Timeout – auto-cleaned”, and rows of your own tables with the status mapped for it. Nothing is deleted; each can be reverted.',
+      isCounted: true,
+      call: {
+        path: '/api/clean',
+        body: { ...(runs && { runs }), ...(age && { age }) },
+        preview: runs ? null : withQuery('/api/clean', new URLSearchParams(age ? { age } : {})),
+      },
+    },
+    unstuckCommand('clean', (runs ?? []).map(shortId), { auto: true, age }),
+  )
+}
+
+/** Returns the action for stuck runs. A dead run has no worker to recover from: it is cleaned. */
+export function unstickAction(states: readonly HealthState[]): AllowedAction {
+  const isOnlyDead = states.includes('dead') && !states.includes('orphaned')
+  return isOnlyDead ? cleanAction({}) : recoverAction({})
+}
+
+function withQuery(path: string, query: URLSearchParams): string {
+  return query.size === 0 ? path : `${path}?${query.toString()}`
+}
