@@ -1,5 +1,5 @@
 import type { Registry } from 'prom-client'
-import { registerMetrics as register } from './interfaces/http/live/metrics.ts'
+import { registerMetrics as register } from './features/metrics/route.ts'
 import type { Unstuck } from './interfaces/library/types.ts'
 import { UnstuckClient } from './interfaces/library/unstuck.ts'
 

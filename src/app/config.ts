@@ -19,13 +19,18 @@ import {
   type Preset,
 } from '../core/model/policy-of.ts'
 import { passwordsIn, registerSecrets } from '../core/model/redact.ts'
-import { FEATURES, type FeatureConfig } from '../features/index.ts'
+import {
+  FEATURES,
+  type AdoptedOptions,
+  type AlertOptions,
+  type ChannelOptions,
+} from '../features/index.ts'
 import { findConfig } from '../lib/files/config-file.ts'
 import { object, validate } from '../lib/validate/validate.ts'
 import { traceSettings } from '../presenters/policy-origin.ts'
 
 /** `unstuck.config.ts`, as users write it. */
-export type Config = FeatureConfig & {
+export type Config = {
   /** `sqlite:PATH` (from this file's folder) or `postgres://…`. */
   db?: string | undefined
   /** PostgreSQL connections for the work of each process, 2 by default. Its heartbeat has two more. */
@@ -36,6 +41,12 @@ export type Config = FeatureConfig & {
   policies?: Readonly<Record<string, PolicyOptions>> | undefined
   /** The address of the dashboard, for links in alerts. */
   url?: string | undefined
+  /** When to notify, and through which channels. */
+  alerts?: readonly AlertOptions[] | undefined
+  /** Where messages are sent. */
+  channels?: ChannelOptions | undefined
+  /** Your own tables, by a name for each. */
+  adopted?: Readonly<Record<string, AdoptedOptions>> | undefined
 }
 
 /** Below this, a slow run may be taken for a dead one. */

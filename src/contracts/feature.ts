@@ -1,9 +1,12 @@
 import type { Clock } from '../core/host/clock.ts'
 import type { Emit } from '../core/model/event.ts'
 import type { WorkerId } from '../core/model/id.ts'
+import type { Run } from '../core/model/run.ts'
 import type { Store } from '../core/store/store.ts'
 import type { Finding } from '../presenters/finding.ts'
 import type { CliContext, CommandEntry, CommandResult } from './command.ts'
+import type { LogPage } from '../presenters/schema/overview.ts'
+import type { Route } from './route.ts'
 import type { Options } from './options.ts'
 import type { ConfigSection, Secret, Settings } from './settings.ts'
 
@@ -19,6 +22,10 @@ export type Feature = {
   readonly execMode?: () => Promise<ExecMode>
   /** Adds runs of other sources to a store. */
   readonly wrapStore?: (store: Store, host: StoreHost) => Promise<Store>
+  /** Calls of the HTTP API. */
+  readonly routes?: () => Promise<readonly Route<any, any, any, any>[]>
+  /** Logs of runs. The first feature that has one is used. */
+  readonly runLog?: () => Promise<RunLogReader>
   readonly services?: (host: ServiceHost) => Promise<readonly BackgroundService[]>
   /** `unstuck doctor`. */
   readonly checks?: (host: CheckHost) => Promise<readonly Finding[]>
@@ -52,6 +59,24 @@ export type StoreHost = {
   /** Of the store's database. */
   readonly address: string
   readonly log: (line: string) => void
+}
+
+export type LogHost = {
+  readonly store: Store
+  /** Logs are read only from this folder, and no link in it is followed. */
+  readonly dataFolder: string
+}
+
+export type RunLogReader = {
+  /** Returns a part of a run's log, after a position or its newest lines; null if there is none here. */
+  read(
+    host: LogHost,
+    run: Run,
+    after: string | null,
+    limit: number,
+  ): Promise<Omit<LogPage, 'because'> | null>
+  /** Returns why there is no log; null if this feature does not know. */
+  explainMissing(host: LogHost, run: Run): Promise<string | null>
 }
 
 /** Runs beside a server or a worker. Neither waits for it. */

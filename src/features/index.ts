@@ -4,11 +4,11 @@ import { alerts } from './alerts/feature.ts'
 import { chaos } from './chaos/feature.ts'
 import { commands } from './commands/feature.ts'
 import { journal } from './journal/feature.ts'
-import type { AdoptedConfig } from './adopted/config.ts'
-import type { AlertsConfig } from './alerts/config.ts'
+import { metrics } from './metrics/feature.ts'
 
 /** The only list of features. */
-export const FEATURES: readonly Feature[] = [commands, adopted, alerts, journal, chaos]
+export const FEATURES: readonly Feature[] = [commands, adopted, alerts, journal, metrics, chaos]
 
-/** What features add to `unstuck.config.ts`. */
-export type FeatureConfig = AlertsConfig & AdoptedConfig
+/** The sections of features in `unstuck.config.ts`. */
+export type { AdoptedOptions } from './adopted/mapping.ts'
+export type { AlertOptions, ChannelOptions } from './alerts/config.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import * as v from 'valibot'
 import type { WorkerId } from '../core/model/id.ts'
-import { ROUTES } from '../interfaces/http/routes/routes.ts'
+import { ALL_ROUTES } from './all-routes.ts'
 import { thisProcess } from '../core/host/identity.ts'
 import { registerWorker } from './fixtures.ts'
 import {
@@ -76,7 +76,7 @@ function routeOf(method: string, path: string) {
       wanted.every((part, n) => part.startsWith(':') || part === parts[n])
     )
   }
-  const found = ROUTES.find((route) => route.method === method && fits(route.path))
+  const found = ALL_ROUTES.find((route) => route.method === method && fits(route.path))
   assert.ok(found, `no route for ${method} ${path}`)
   return found
 }

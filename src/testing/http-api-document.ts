@@ -2,14 +2,14 @@ import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { toJsonSchema, toJsonSchemaDefs, type OverrideSchemaContext } from '@valibot/to-json-schema'
 import { loginBody } from '../interfaces/http/login.ts'
-import type { Route } from '../interfaces/http/route.ts'
+import type { Route } from '../contracts/route.ts'
 import type { Schema } from '../lib/validate/validate.ts'
 import * as answers from '../presenters/schema/results.ts'
 import * as overviews from '../presenters/schema/overview.ts'
 import * as presented from '../presenters/schema/presented.ts'
 import * as recoveries from '../presenters/schema/recovery.ts'
 import * as runs from '../presenters/schema/run.ts'
-import { ALL_ROUTES } from '../interfaces/http/route-table.ts'
+import { ALL_ROUTES } from './all-routes.ts'
 
 /** The OpenAPI document of the HTTP API, from the schemas that validate it: `node src/testing/http-api-document.ts` writes it. */
 

@@ -7,7 +7,7 @@ import {
   UsageError,
 } from '../core/model/errors.ts'
 import { planChanged } from '../interfaces/http/http-error.ts'
-import { defineRoute, type Route } from '../interfaces/http/route.ts'
+import { defineRoute, type Route } from '../contracts/route.ts'
 
 const FAILURES: Readonly<Record<string, () => Error>> = {
   missing: () => new NotFoundError('run 1', '`unstuck runs` lists them.'),

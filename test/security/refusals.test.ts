@@ -5,7 +5,7 @@ import { LOGIN_RESULTS, COUNTED_CODES } from '../../src/interfaces/http/error-lo
 import { removeToken, tokensPath } from '../../src/app/tokens.ts'
 import { createHttpTestContext, type HttpTestContext } from '../../src/testing/http-test-context.ts'
 import { parsePrometheus } from '../../src/testing/prometheus-text.ts'
-import { ALL_ROUTES } from '../../src/interfaces/http/route-table.ts'
+import { ALL_ROUTES } from '../../src/testing/all-routes.ts'
 import { MUTATION_ROUTES, nameOf, pathOf } from './route-walk.ts'
 
 const SAME_ORIGIN = { 'sec-fetch-site': 'same-origin' }

@@ -1,6 +1,6 @@
 import { newId } from '../../src/core/model/id.ts'
-import type { Route } from '../../src/interfaces/http/route.ts'
-import { ALL_ROUTES } from '../../src/interfaces/http/route-table.ts'
+import type { Route } from '../../src/contracts/route.ts'
+import { ALL_ROUTES } from '../../src/testing/all-routes.ts'
 
 /** The table of calls, for tests that hold something for each of them. */
 

@@ -1,19 +1,13 @@
 import { resolve } from 'node:path'
 import type { ConfigSection } from '../../contracts/settings.ts'
 import { TABLE_RUN_KEY } from './ids.ts'
-import type { AdoptedOptions, Mapping, UserRow } from './mapping.ts'
+import type { Mapping, UserRow } from './mapping.ts'
 import { configPathOf, parseMapping } from './parse-mapping.ts'
 import { adoptedRun } from './runs/status-mapping.ts'
 import { isObject } from '../../core/model/fields.ts'
 import type { Policy } from '../../core/model/policy.ts'
 import { isWithin, resolveLinks } from '../../core/host/trusted-path.ts'
 import { absoluteAddress } from '../../lib/files/config-file.ts'
-
-/** `adopted` of the config. */
-export type AdoptedConfig = {
-  /** Your own tables, by a name for each. */
-  adopted?: Readonly<Record<string, AdoptedOptions>> | undefined
-}
 
 export const ADOPTED_SECTION: ConfigSection<readonly Mapping[]> = {
   keys: ['adopted'],

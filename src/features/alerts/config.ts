@@ -68,13 +68,6 @@ export type AlertSettings = {
   }
 }
 
-/** `alerts` and `channels` of the config. */
-export type AlertsConfig = {
-  /** When to notify, and through which channels. */
-  alerts?: readonly AlertOptions[] | undefined
-  channels?: ChannelOptions | undefined
-}
-
 /** Validates `alerts` and `channels`. Adds to `mistakes` and `warnings`; no mistake repeats an address or a secret. */
 export function readAlerts(
   alerts: unknown,

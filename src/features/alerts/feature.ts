@@ -24,6 +24,7 @@ export const alerts: Feature = {
     },
   ],
   config: async () => (await import('./section.ts')).ALERTS_SECTION,
+  routes: async () => (await import('./routes.ts')).ALERT_ROUTES,
   services: async (host) => (await import('./service.ts')).alertServices(host),
   securityChecks: async (settings) => (await import('./check.ts')).checkChannels(settings),
 }

@@ -100,7 +100,7 @@ test('a broken guarantee or a leftover process is not ok', () => {
   const book = { run: 'r', source: 'shop', status: 'done', recorded: 2, counted: 1 } as const
   const books = { checked: 1, unchecked: 0, mismatches: [book] }
   assert.deepEqual(problems(report({}, { inspection: { ...inspection, counters: books } })), [
-    'books',
+    'counters',
   ])
   assert.deepEqual(problems(report({}, { leftBehind: 2 })), ['left-behind'])
 })

@@ -18,6 +18,7 @@ export const commands: Feature = {
       load: () => import('./cli/logs.ts'),
     },
   ],
+  runLog: async () => (await import('./run-log.ts')).COMMAND_LOG,
   checks: async () => [(await import('./check.ts')).checkTracking()],
   securityChecks: async (_, secrets) => [(await import('./check.ts')).checkEnvironment(secrets)],
   execMode: async () => (await import('./cli/exec-mode.ts')).EXEC_MODE,

@@ -3,6 +3,7 @@ import type { Feature } from '../../contracts/feature.ts'
 /** The journals that workers write. */
 export const journal: Feature = {
   name: 'journal',
+  runLog: async () => (await import('./run-log.ts')).JOURNAL_LOG,
   commands: [
     {
       name: 'journal',

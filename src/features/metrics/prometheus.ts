@@ -150,7 +150,7 @@ export async function loadPromClient() {
 }
 
 /** Registers all metrics. Their values are read when the registry is scraped. */
-export async function registerMetrics(registry: Registry, source: MetricSource): Promise<void> {
+export async function addMetrics(registry: Registry, source: MetricSource): Promise<void> {
   const { version, engine } = source
   const client = await loadPromClient()
   const kinds = { counter: client.Counter, gauge: client.Gauge, histogram: client.Histogram }

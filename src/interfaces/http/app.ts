@@ -13,9 +13,9 @@ import { readiness, logIn, logOut } from './login.ts'
 import { Auth, type AuthOptions } from './auth.ts'
 import { toHttpError, internalError, unknownRoute, wrongMethod } from './http-error.ts'
 import { ErrorLog } from './error-log.ts'
-import type { ServerContext, Route } from './route.ts'
+import type { ServerContext, Route } from '../../contracts/route.ts'
 import { InMemorySessionStore, SessionManager } from './sessions.ts'
-import { ALL_ROUTES } from './route-table.ts'
+import { loadRoutes } from './route-table.ts'
 import { SESSION_STORE } from '../../features/sessions/store/store.ts'
 
 export type AppOptions = {
@@ -42,7 +42,7 @@ export type App = {
 type HonoContext = Context<{ Bindings: Peer }>
 
 export function createApp(options: AppOptions): App {
-  const { basePath = '', log = () => {}, routes = ALL_ROUTES } = options
+  const { basePath = '', log = () => {} } = options
   const closing = new AbortController()
   const logLine = (line: string): void => log(safeText(redact(line)))
   const errorLog = new ErrorLog(logLine)
@@ -59,6 +59,25 @@ export function createApp(options: AppOptions): App {
     errorLog,
     log: logLine,
   }
+  let hono: Promise<Hono<{ Bindings: Peer }>> | undefined
+  const load = async () => route(app, options.routes ?? (await loadRoutes()), basePath)
+  return {
+    async fetch(request, peer = {}) {
+      const error = routingError(request, peer, basePath)
+      if (error) return withSecurityHeaders(errorResponse(error))
+      hono ??= load()
+      return withSecurityHeaders(await (await hono).fetch(request, peer))
+    },
+    close: () => closing.abort(),
+  }
+}
+
+function route(
+  app: AppContext,
+  routes: readonly Route<any, any, any, any>[],
+  basePath: string,
+): Hono<{ Bindings: Peer }> {
+  const { auth, errorLog } = app
   const hono = new Hono<{ Bindings: Peer }>({ getPath: ({ url }) => pathBelow(url, basePath) })
   hono.get('/healthz', () => jsonResponse({ ok: true }))
   hono.get('/readyz', () => readiness(app.server))
@@ -87,13 +106,7 @@ export function createApp(options: AppOptions): App {
     errorLog.add(req.raw, auth.addressOf(req.raw, env), httpError)
     return errorResponse(httpError)
   })
-  return {
-    async fetch(request, peer = {}) {
-      const error = routingError(request, peer, basePath)
-      return withSecurityHeaders(error ? errorResponse(error) : await hono.fetch(request, peer))
-    },
-    close: () => closing.abort(),
-  }
+  return hono
 }
 
 /** Returns the server's context, created when the database is first reached. */
@@ -106,7 +119,7 @@ function makeServerContext(
   const build = async (): Promise<ServerContext> => {
     try {
       const [known, store, folder] = [await settings(), await open(), await dataFolder()]
-      return { settings: known, store, dataFolder: folder, readOnly, errorLog, closing }
+      return { settings: known, store, dataFolder: folder, readOnly, callCounts: errorLog, closing }
     } catch (error) {
       if (error instanceof StoreUnavailableError) throw error
       // A mistake in the config or the address is not the caller's.

@@ -9,7 +9,7 @@ import { UnrecordedError, type Auth } from './auth.ts'
 import { actorOf, isDryRun, toOperation, summarizeResult } from './operations.ts'
 import type { ErrorLog } from './error-log.ts'
 import { BODY_ERRORS, BODY_MAX_BYTES, CALL_ERRORS } from './http-error.ts'
-import type { Caller, ServerContext, Route } from './route.ts'
+import type { Caller, ServerContext, Route } from '../../contracts/route.ts'
 
 /** What every call of a route passes through. */
 export type AppContext = {

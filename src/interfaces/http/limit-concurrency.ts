@@ -1,6 +1,6 @@
 import { ConcurrencyLimit } from '../../lib/http/limit-concurrency.ts'
 import { tooManyRequests } from './http-error.ts'
-import type { Call, ServerContext } from './route.ts'
+import type { Call, ServerContext } from '../../contracts/route.ts'
 
 /** Expensive reads per caller: two run, eight wait, the rest get 429. */
 const CONCURRENT_MAX = 2

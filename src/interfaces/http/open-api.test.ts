@@ -12,7 +12,7 @@ import {
 import { buildOpenApiDocument, HTTP_API_DOCUMENT } from '../../testing/http-api-document.ts'
 import { createHttpTestContext } from '../../testing/http-test-context.ts'
 import { OpenApi, type Schema } from '../../testing/open-api.ts'
-import { ALL_ROUTES } from './route-table.ts'
+import { ALL_ROUTES } from '../../testing/all-routes.ts'
 
 test('the OpenAPI document is what the routes say', () => {
   assert.deepEqual(

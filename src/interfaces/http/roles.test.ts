@@ -3,8 +3,8 @@ import { test } from 'node:test'
 import { newId } from '../../core/model/id.ts'
 import { createHttpTestContext, type HttpTestContext } from '../../testing/http-test-context.ts'
 import { ROLES, type Role } from '../../core/model/role.ts'
-import type { Route } from './route.ts'
-import { ALL_ROUTES } from './route-table.ts'
+import type { Route } from '../../contracts/route.ts'
+import { ALL_ROUTES } from '../../testing/all-routes.ts'
 
 /** A call of the route about something that is not there: it gets as far as its handler, and changes nothing. */
 async function statusOf(ctx: HttpTestContext, { method, path }: Route, as?: Role): Promise<number> {

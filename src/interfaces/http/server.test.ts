@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { TEST_ROUTES } from '../../testing/http-test-routes.ts'
 import { createHttpTestContext, type HttpTestContext } from '../../testing/http-test-context.ts'
 import { HttpServer } from './server.ts'
-import { defineRoute, type Route } from './route.ts'
+import { defineRoute, type Route } from '../../contracts/route.ts'
 
 const probes = { app: { routes: TEST_ROUTES } }
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import * as v from 'valibot'
 import { iso } from '../../core/model/time.ts'
 import { VERSION } from '../../core/host/version.ts'
-import { defineRoute, type Caller, type ServerContext, type Route } from './route.ts'
+import { defineRoute, type Caller, type ServerContext, type Route } from '../../contracts/route.ts'
 import { session } from '../../presenters/schema/overview.ts'
 
 const DOCUMENT = new URL('../../../docs/reference/http-api.openapi.json', import.meta.url)

@@ -58,6 +58,14 @@ export function createRunFolder(base: string, run: RunId): RunFolder {
   return paths
 }
 
+/** Returns a folder of the data folder if it exists and no link leads elsewhere. */
+export async function realFolder(base: string, ...parts: string[]): Promise<string | null> {
+  const [root, folder] = await Promise.all(
+    [base, join(base, ...parts)].map((path) => realpath(path).catch(() => null)),
+  )
+  return root && folder && folder === join(root, ...parts) ? folder : null
+}
+
 /** Whether anything stands where the files of a run belong. */
 export function runFolderExists(base: string, run: RunId): boolean {
   return lstatSync(runFolder(base, run).folder, { throwIfNoEntry: false }) !== undefined

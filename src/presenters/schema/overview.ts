@@ -133,3 +133,4 @@ export const logPage = v.object({
   /** Why there is none: it was kept on another machine, or the run printed nothing. */
   because: v.nullable(v.string()),
 })
+export type LogPage = v.InferOutput<typeof logPage>

@@ -20,7 +20,7 @@ import { postgresEngine } from '../../../testing/postgres-engine.ts'
 import { TcpProxy } from '../../../testing/tcp-proxy.ts'
 import { temporaryFolder } from '../../../testing/sqlite-engine.ts'
 import { cliCommand, unstuck } from '../../../testing/unstuck-cli.ts'
-import { ALL_ROUTES } from '../../http/route-table.ts'
+import { ALL_ROUTES } from '../../../testing/all-routes.ts'
 import { addToken, tokensPath } from '../../../app/tokens.ts'
 
 const ROLES = readFileSync(

@@ -4,7 +4,7 @@ import { redact } from '../../../core/model/redact.ts'
 import { safeJson } from '../../../core/events/safe-text.ts'
 import { REAL_CLOCK } from '../../../core/host/clock.ts'
 import { badRequest, tooManyRequests } from '../http-error.ts'
-import type { Caller, ServerContext } from '../route.ts'
+import type { Caller, ServerContext } from '../../../contracts/route.ts'
 import { KEEPALIVE, eventFrame, EventStream } from '../../../lib/http/event-stream.ts'
 import { makeTopic, type Topic } from './topics.ts'
 

@@ -11,9 +11,10 @@ import { contextFor } from '../../../app/open-context.ts'
 import { assess } from '../../../core/recovery/assess.ts'
 import { workerViews } from '../../../presenters/workers.ts'
 import { auditView } from '../../../presenters/view.ts'
-import type { ServerContext } from '../route.ts'
+import type { ServerContext } from '../../../contracts/route.ts'
 import { eventFrame } from '../../../lib/http/event-stream.ts'
-import { readRunLog, type RunLog } from './run-log.ts'
+import { readRunLog } from './run-log.ts'
+import type { LogPage } from '../../../presenters/schema/overview.ts'
 
 /** Something that is read once for all its clients. */
 export interface Topic {
@@ -87,7 +88,7 @@ const SNAPSHOT_LINES = 200
 class LogTopic implements Topic {
   readonly #server: ServerContext
   readonly #id: RunId
-  #log: RunLog | null = null
+  #log: LogPage | null = null
 
   constructor(server: ServerContext, id: RunId) {
     this.#server = server

@@ -13,7 +13,7 @@ import {
 import { targetView } from '../../../presenters/view.ts'
 import { limitConcurrency } from '../limit-concurrency.ts'
 import { planChanged } from '../http-error.ts'
-import { defineRoute } from '../route.ts'
+import { defineRoute } from '../../../contracts/route.ts'
 import { deadLetterRetry, deadLetterTarget } from '../../../presenters/schema/results.ts'
 import { afterId, limit, listOf, source, wholeNumber } from '../../../presenters/schema/common.ts'
 import * as overview from '../../../presenters/schema/overview.ts'

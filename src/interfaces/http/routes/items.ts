@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { exportItems, hasItems, ITEM_FORMATS, type ItemFormat } from '../../../presenters/items.ts'
-import { defineRoute } from '../route.ts'
+import { defineRoute } from '../../../contracts/route.ts'
 import { source } from '../../../presenters/schema/common.ts'
 
 const TYPES: Readonly<Record<ItemFormat, string>> = {

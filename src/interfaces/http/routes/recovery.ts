@@ -15,7 +15,7 @@ import type { Verdict } from '../../../core/model/verdict.ts'
 import { unstuckCommand } from '../../../core/model/shell-command.ts'
 import { limitConcurrency } from '../limit-concurrency.ts'
 import { planChanged } from '../http-error.ts'
-import { defineRoute } from '../route.ts'
+import { defineRoute } from '../../../contracts/route.ts'
 import { duration, id, several, source, text } from '../../../presenters/schema/common.ts'
 import { cleaning, plan, recovery } from '../../../presenters/schema/recovery.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { ALL_ROUTES } from '../route-table.ts'
+import { ALL_ROUTES } from '../../../testing/all-routes.ts'
 
 test('docs/reference/http-api.md names every call, and no other', () => {
   const page = readFileSync(

@@ -17,7 +17,7 @@ import {
 } from '../../../presenters/run-actions.ts'
 import { resetFailed, unpark } from '../../../presenters/target-actions.ts'
 import { findRun, findTargets } from '../../../presenters/find.ts'
-import { defineRoute } from '../route.ts'
+import { defineRoute } from '../../../contracts/route.ts'
 import { deletion } from '../../../presenters/schema/results.ts'
 import { because, fullId, id, text, wholeNumber } from '../../../presenters/schema/common.ts'
 import { actionResult } from '../../../presenters/schema/recovery.ts'

@@ -6,7 +6,7 @@ import { park, resetTarget, rewind, unpark } from '../../../presenters/target-ac
 import { TARGETS_MAX } from '../../../presenters/undo.ts'
 import { findTarget, findTargets } from '../../../presenters/find.ts'
 import { runView, targetView } from '../../../presenters/view.ts'
-import { defineRoute } from '../route.ts'
+import { defineRoute } from '../../../contracts/route.ts'
 import { targetDetail } from '../../../presenters/schema/results.ts'
 import { because, fullId, wholeNumber } from '../../../presenters/schema/common.ts'
 import { actionResult } from '../../../presenters/schema/recovery.ts'

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import client from 'prom-client'
-import { StoreUnavailableError } from '../../../core/model/errors.ts'
-import { newId } from '../../../core/model/id.ts'
-import { recordLatency, emptyStats } from '../../../core/model/latency.ts'
-import { BUILD_INFO, METRICS, UP } from '../../../features/metrics/prometheus.ts'
-import { makePolicyOf, NO_OVERRIDES } from '../../../core/model/policy-of.ts'
-import type { AuditFilter, Store } from '../../../core/store/store.ts'
+import { StoreUnavailableError } from '../../core/model/errors.ts'
+import { newId } from '../../core/model/id.ts'
+import { recordLatency, emptyStats } from '../../core/model/latency.ts'
+import { BUILD_INFO, METRICS, UP } from './prometheus.ts'
+import { makePolicyOf, NO_OVERRIDES } from '../../core/model/policy-of.ts'
+import type { AuditFilter, Store } from '../../core/store/store.ts'
 import {
   recoverWorker,
   claim,
@@ -18,18 +18,17 @@ import {
   savePage,
   makeItems,
   enqueueCrawl,
-} from '../../../testing/fixtures.ts'
-import { createHttpTestContext, type HttpTestContext } from '../../../testing/http-test-context.ts'
-import { postgresEngine } from '../../../testing/postgres-engine.ts'
-import { parsePrometheus, type TextMetric } from '../../../testing/prometheus-text.ts'
-import { sqliteEngine } from '../../../testing/sqlite-engine.ts'
-import { VERSION } from '../../../core/host/version.ts'
-import { MetricsCollector } from '../../../features/metrics/figures.ts'
-import { HTTP_METRICS } from './http-metrics.ts'
-import { ErrorLog } from '../error-log.ts'
-import type { ServerContext } from '../route.ts'
-import { registerMetrics, scrape as answer } from './metrics.ts'
-import { ALERT_STORE } from '../../../features/alerts/store/store.ts'
+} from '../../testing/fixtures.ts'
+import { createHttpTestContext, type HttpTestContext } from '../../testing/http-test-context.ts'
+import { postgresEngine } from '../../testing/postgres-engine.ts'
+import { parsePrometheus, type TextMetric } from '../../testing/prometheus-text.ts'
+import { sqliteEngine } from '../../testing/sqlite-engine.ts'
+import { VERSION } from '../../core/host/version.ts'
+import { MetricsCollector } from './figures.ts'
+import { ErrorLog } from '../../interfaces/http/error-log.ts'
+import type { ServerContext } from '../../contracts/route.ts'
+import { HTTP_METRICS, registerMetrics, scrape as answer } from './route.ts'
+import { ALERT_STORE } from '../alerts/store/store.ts'
 
 const policyOf = makePolicyOf(NO_OVERRIDES)
 
@@ -198,7 +197,7 @@ test('an error of the first scrape is retried by the next', async () => {
   const server = {
     store,
     settings: null,
-    errorLog,
+    callCounts: errorLog,
     closing: closing.signal,
   } as unknown as ServerContext
   await assert.rejects(answer(server), TypeError)
@@ -244,10 +243,7 @@ test('a registry of one’s own has them beside its own', async () => {
 })
 
 test('every metric is in docs/reference/metrics.md, and nothing else', () => {
-  const docs = readFileSync(
-    new URL('../../../../docs/reference/metrics.md', import.meta.url),
-    'utf8',
-  )
+  const docs = readFileSync(new URL('../../../docs/reference/metrics.md', import.meta.url), 'utf8')
   const told = new Set([...docs.matchAll(/^\| `(unstuck_\w+)`/gm)].map(([, name]) => name))
   assert.deepEqual(
     told,

@@ -1,11 +1,10 @@
 import type { InferOutput } from 'valibot'
-import type { OperatorContext } from '../../core/recovery/context.ts'
-import type { Role } from '../../core/model/role.ts'
-import type { Store } from '../../core/store/store.ts'
-import type { Settings } from '../../contracts/settings.ts'
-import type { Input, Route as ApiRoute } from '../../lib/http/route.ts'
-import type { Schema } from '../../lib/validate/validate.ts'
-import type { ErrorLog } from './error-log.ts'
+import type { OperatorContext } from '../core/recovery/context.ts'
+import type { Role } from '../core/model/role.ts'
+import type { Store } from '../core/store/store.ts'
+import type { Settings } from './settings.ts'
+import type { Input, Route as ApiRoute } from '../lib/http/route.ts'
+import type { Schema } from '../lib/validate/validate.ts'
 
 /** An authenticated caller. */
 export type Caller = {
@@ -18,6 +17,12 @@ export type Caller = {
   readonly by: 'local' | 'token' | 'cookie' | 'access'
 }
 
+/** Logins by result and refused calls by code, since the server started. */
+export type CallCounts = {
+  readonly logins: Readonly<Record<string, number>>
+  readonly errors: Readonly<Record<string, number>>
+}
+
 /** What every handler uses. */
 export type ServerContext = {
   readonly store: Store
@@ -26,12 +31,12 @@ export type ServerContext = {
   readonly dataFolder: string
   /** Changes are refused. */
   readonly readOnly: boolean
-  readonly errorLog: ErrorLog
+  readonly callCounts: CallCounts
   /** Fires when the server stops; streams end with it. */
   readonly closing: AbortSignal
 }
 
-/** What this API adds to the input of a call. */
+/** What the API adds to the input of a call. */
 type CallContext = {
   readonly caller: Caller
   /** Acts in the caller's name, with the policies of the config. */

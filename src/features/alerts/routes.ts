@@ -1,0 +1,24 @@
+import * as v from 'valibot'
+import { defineRoute, type Route } from '../../contracts/route.ts'
+import { alertView } from '../../presenters/overview.ts'
+import { ALERT_STORE } from './store/store.ts'
+import { alert } from '../../presenters/schema/overview.ts'
+
+const RECENT_ALERTS = 50
+
+export const ALERT_ROUTES: readonly Route<any, any, any, any>[] = [
+  defineRoute({
+    method: 'GET',
+    path: '/api/alerts',
+    summary: 'Alerts that are open, and those that were resolved last.',
+    role: 'viewer',
+    response: v.object({ open: v.array(alert), recent: v.array(alert) }),
+    handle: async ({ server: { store } }) => {
+      const alerts = await store.extend(ALERT_STORE)
+      return {
+        open: (await alerts.openAlerts()).map(alertView),
+        recent: (await alerts.recentAlerts(RECENT_ALERTS)).map(alertView),
+      }
+    },
+  }),
+]
