@@ -37,7 +37,9 @@ export function listAttention(facts: AttentionFacts): AttentionItem[] {
     ...unwell.map(healthItem),
     ...withFailures.map(failuresItem),
     ...workerItems(workers, unwell),
-    ...facts.locks.flatMap(gaveUpItems),
+    ...facts.locks.flatMap(({ source, gaveUp }) =>
+      gaveUp ? [gaveUpItem(source, gaveUp.because)] : [],
+    ),
     ...unreadable.map(unreadableItem),
   ]
   return [...found, ...alertItems(facts.alerts, found)]
@@ -56,13 +58,19 @@ function describeFailures(run: Run): string | null {
   return parts.join(', ')
 }
 
-function healthItem({ run, health }: AssessedRun): AttentionItem {
+/** The sentence of an unhealthy run. */
+export function healthItem({ run, health }: AssessedRun): AttentionItem & { because: string } {
   const { state, because, command } = health
   return { run: run.id, source: run.source, what: state, because, command }
 }
 
 function failuresItem(run: Run): AttentionItem {
-  const command = unstuckCommand('show', [shortId(run.id)])
+  const { failed, parked, stuck } = run.counts.targets
+  const id = shortId(run.id)
+  const command =
+    failed === 0 && parked + stuck > 0
+      ? unstuckCommand('unpark', [], { run: id })
+      : unstuckCommand('show', [id])
   const what = describeFailures(run)!
   return { run: run.id, source: run.source, what, because: run.error, command }
 }
@@ -88,11 +96,16 @@ function workerItems(
 
 const LOST: readonly Liveness[] = ['gone', 'silent']
 
+/** The sentence of a run with parked targets. `error`: the error of one of them. */
+export function parkedItem(run: Run, error: string | null): AttentionItem & { because: string } {
+  const item = failuresItem(run)
+  return { ...item, because: error === null ? item.what : `${item.what}: ${error}` }
+}
+
 /** The restart limit is reached: its supervisor does not start the command again. */
-function gaveUpItems({ source, gaveUp }: SourceLock): AttentionItem[] {
-  if (!gaveUp) return []
+export function gaveUpItem(source: string, because: string): AttentionItem & { because: string } {
   const command = unstuckCommand('logs', [source])
-  return [{ run: null, source, what: 'gave up', because: gaveUp.because, command }]
+  return { run: null, source, what: 'gave up', because, command }
 }
 
 /** Runs in a table that cannot be read may be stuck. */

@@ -1,14 +1,19 @@
 import type { Alert } from '../features/alerts/store/store.ts'
-import type { AlertRule, ChannelName } from '../features/alerts/rule.ts'
-import { decideAlerts, matchAlerts, type AlertFacts } from '../features/alerts/decide.ts'
+import type { AlertKind, AlertRule, ChannelName } from '../features/alerts/rule.ts'
+import {
+  decideAlerts,
+  matchAlerts,
+  type AlertCandidate,
+  type AlertFacts,
+} from '../features/alerts/decide.ts'
 import { decideNotifications, type NotifierContext } from '../features/alerts/notify.ts'
 
-/** A look at invented facts, as the alert service takes it, with the rows in memory. */
+/** One check of the alert service on invented facts, with the rows in memory. */
 
 export const HOUR_MS = 3_600_000
 export const NOW = 1_000 * HOUR_MS
 export const RUN = '0199aaaa-0000-7000-8000-00004f2a91bc'
-export const NO_FACTS: AlertFacts = { runs: [], parked: [], orphans: [], gaveUp: [] }
+export const NO_FACTS: AlertFacts = { found: [], orphans: [] }
 
 export type ProblemKind = 'dead' | 'silent' | 'overrun'
 export const problemFacts = (
@@ -17,7 +22,15 @@ export const problemFacts = (
   because = 'so it is',
 ): AlertFacts => ({
   ...NO_FACTS,
-  runs: [{ run: RUN, source, what, because, command: 'unstuck explain 4f2a91bc' }],
+  found: [{ ...finding(what, RUN), run: RUN, source, because }],
+})
+export const finding = (rule: AlertKind, about: string): AlertCandidate => ({
+  cause: `${rule} ${about}`,
+  rule,
+  source: 'shop',
+  run: null,
+  because: 'so it is',
+  command: 'unstuck explain 4f2a91bc',
 })
 export const makeRule = (
   when: Exclude<AlertRule['when'], 'orphans'>,
@@ -38,7 +51,7 @@ export const orphanRule = (moreThan: number, more: Partial<AlertRule> = {}): Ale
   withinMs: HOUR_MS,
 })
 
-/** `sentAt`: when those at Slack heard of it. */
+/** `sentAt`: when it was sent to Slack. */
 export const knownAlert = (
   cause: string,
   { sentAt = NOW - HOUR_MS, ...more }: Partial<Alert> & { sentAt?: number | null } = {},
@@ -69,7 +82,7 @@ const notifier = (rules: readonly AlertRule[], mine: Iterable<string> = []): Not
   isLastCheck: false,
 })
 
-/** One look: the rows afterwards, and who is told. */
+/** Makes one check. Returns the rows afterwards and the notifications. */
 export function evaluateAlerts(
   facts: AlertFacts,
   rules: readonly AlertRule[],
@@ -81,36 +94,36 @@ export function evaluateAlerts(
   const { raise, refresh, resolve } = decideAlerts(found, rules, 'us', open, now)
   const rows = new Map(before.map((alert) => [alert.cause, alert]))
   for (const { to: _, repeatMs: __, ...one } of raise) {
-    const told = rows.get(one.cause)?.deliveries ?? {}
+    const deliveries = rows.get(one.cause)?.deliveries ?? {}
     const fresh = { owner: 'us', since: now, lastSeenAt: now, lastSentAt: null, resolvedAt: null }
-    rows.set(one.cause, { ...one, ...fresh, deliveries: told })
+    rows.set(one.cause, { ...one, ...fresh, deliveries })
   }
   for (const alert of resolve) rows.set(alert.cause, { ...alert, resolvedAt: now })
   const all = [...rows.values()]
   const mine = [...raise, ...resolve].map(({ cause }) => cause)
-  const tellings = decideNotifications(
+  const notifications = decideNotifications(
     found,
     all.filter(({ resolvedAt }) => resolvedAt === null),
     all.filter(({ resolvedAt }) => resolvedAt !== null),
     notifier(rules, mine),
     now,
   )
-  return { raise, refresh, resolve, rows, tellings }
+  return { raise, refresh, resolve, rows, notifications }
 }
 
-/** The causes that something is done about. */
+/** Returns the causes that changed or are notified. */
 export function changedCauses({
   raise,
   resolve,
-  tellings,
+  notifications,
 }: ReturnType<typeof evaluateAlerts>): Record<string, string[]> {
   const raised = new Set(raise.map(({ cause }) => cause))
-  const heard = new Set(tellings.map(({ alert }) => alert.cause))
-  const ends = tellings.filter(({ event }) => event === 'resolved')
+  const sent = new Set(notifications.map(({ alert }) => alert.cause))
+  const ends = notifications.filter(({ event }) => event === 'resolved')
   const endsTo = (of: string) => ends.filter(({ alert }) => alert.cause === of).map(({ to }) => to)
   const all = {
-    raise: [...raised].map((cause) => (heard.has(cause) ? cause : `${cause} (quietly)`)),
-    tell: tellings
+    raise: [...raised].map((cause) => (sent.has(cause) ? cause : `${cause} (not sent)`)),
+    notify: notifications
       .filter(({ event, alert }) => event !== 'resolved' && !raised.has(alert.cause))
       .map(({ alert }) => alert.cause),
     resolve: resolve.map(({ cause }) => `${cause} → ${endsTo(cause).join()}`),

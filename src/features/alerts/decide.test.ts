@@ -7,6 +7,7 @@ import {
   HOUR_MS,
   knownAlert,
   evaluateAlerts,
+  finding,
   NO_FACTS,
   NOW,
   orphanRule,
@@ -16,7 +17,7 @@ import {
 } from '../../testing/alert-fixtures.ts'
 import type { AlertFacts } from './decide.ts'
 
-const MET = { orphans: lostAt(1, 2, 3, 4), parked: [], runs: [], gaveUp: [] }
+const MET = { found: [], orphans: lostAt(1, 2, 3, 4) }
 function lostAt(...minutesAgo: number[]): AlertFacts['orphans'] {
   return minutesAgo.map((minutes) => ({ at: NOW - minutes * 60_000, source: 'shop' }))
 }
@@ -24,7 +25,7 @@ function lostAt(...minutesAgo: number[]): AlertFacts['orphans'] {
 const CASES: readonly [string, AlertFacts, readonly AlertRule[], Alert[], object][] = [
   ['nothing is wrong', NO_FACTS, DEFAULT_RULES, [], {}],
   ['a dead run', problemFacts('dead'), [makeRule('dead')], [], { raise: [`dead ${RUN}`] }],
-  ['no rule asks for it', problemFacts('dead'), [makeRule('silent')], [], {}],
+  ['no rule matches it', problemFacts('dead'), [makeRule('silent')], [], {}],
   [
     'a rule for other sources',
     problemFacts('dead'),
@@ -60,48 +61,48 @@ const CASES: readonly [string, AlertFacts, readonly AlertRule[], Alert[], object
   ['… of another source', MET, [orphanRule(3, { sources: ['x'] })], [], {}],
   [
     'parked targets',
-    { ...NO_FACTS, parked: [{ run: RUN, source: 'shop', targets: 7, error: 'boom' }] },
+    { ...NO_FACTS, found: [finding('parked', RUN)] },
     [makeRule('parked')],
     [],
     { raise: [`parked ${RUN}`] },
   ],
   [
     'a supervisor gave up',
-    { ...NO_FACTS, gaveUp: [{ source: 'shop', at: 5, because: 'x' }] },
+    { ...NO_FACTS, found: [finding('gave-up', 'shop 5')] },
     [makeRule('gave-up')],
     [],
     { raise: ['gave-up shop 5'] },
   ],
   [
-    'people know already',
+    'it is notified already',
     problemFacts('dead'),
     [makeRule('dead')],
     [knownAlert(`dead ${RUN}`)],
     {},
   ],
   [
-    'people heard of it 4 h ago',
+    'it was notified 4 h ago',
     problemFacts('dead'),
     [makeRule('dead')],
     [knownAlert(`dead ${RUN}`, { since: 0, sentAt: NOW - 4 * HOUR_MS })],
-    { tell: [`dead ${RUN}`] },
+    { notify: [`dead ${RUN}`] },
   ],
   [
-    '… and are told once only',
+    '… and the rule does not repeat',
     problemFacts('dead'),
     [makeRule('dead', { repeatMs: null })],
     [knownAlert(`dead ${RUN}`, { since: 0, sentAt: 1 })],
     {},
   ],
   [
-    '… by the more insistent of two rules',
+    '… by the rule with the shorter interval',
     problemFacts('dead'),
     [makeRule('dead', { repeatMs: null }), makeRule('dead', { repeatMs: HOUR_MS })],
     [knownAlert(`dead ${RUN}`)],
-    { tell: [`dead ${RUN}`] },
+    { notify: [`dead ${RUN}`] },
   ],
   [
-    'whoever raised it is about to tell',
+    'the process that raised it is about to notify',
     problemFacts('dead'),
     [makeRule('dead')],
     [knownAlert(`dead ${RUN}`, { since: NOW - 5_000, sentAt: null })],
@@ -112,10 +113,10 @@ const CASES: readonly [string, AlertFacts, readonly AlertRule[], Alert[], object
     problemFacts('dead'),
     [makeRule('dead', { repeatMs: null })],
     [knownAlert(`dead ${RUN}`, { sentAt: null })],
-    { tell: [`dead ${RUN}`] },
+    { notify: [`dead ${RUN}`] },
   ],
   [
-    '… and there is nobody to tell',
+    '… and the rule has no channel',
     problemFacts('dead'),
     [makeRule('dead', { to: [] })],
     [knownAlert(`dead ${RUN}`, { sentAt: null })],
@@ -129,14 +130,14 @@ const CASES: readonly [string, AlertFacts, readonly AlertRule[], Alert[], object
     { resolve: [`dead ${RUN} → slack`] },
   ],
   [
-    '… and the rule says not to tell',
+    '… and the rule has resolved: false',
     NO_FACTS,
     [makeRule('dead', { notifyResolved: false })],
     [knownAlert(`dead ${RUN}`)],
     { resolve: [`dead ${RUN} → `] },
   ],
   [
-    '… and nobody was told of it',
+    '… and it was never notified',
     NO_FACTS,
     [makeRule('dead')],
     [knownAlert(`dead ${RUN}`, { sentAt: null })],
@@ -150,28 +151,28 @@ const CASES: readonly [string, AlertFacts, readonly AlertRule[], Alert[], object
     {},
   ],
   [
-    '… who have not looked for two minutes',
+    '… not checked for two minutes',
     NO_FACTS,
     [makeRule('dead')],
     [knownAlert(`dead ${RUN}`, { owner: 'x', lastSeenAt: NOW - 120_000 })],
     { resolve: [`dead ${RUN} → slack`] },
   ],
   [
-    '… who have not looked for two minutes, and no rule here asks for it',
+    '… not checked for two minutes, and no rule here matches it',
     NO_FACTS,
     [makeRule('silent')],
     [knownAlert(`dead ${RUN}`, { owner: 'x', lastSeenAt: NOW - 599_000 })],
     {},
   ],
   [
-    '… who have not looked for ten',
+    '… not checked for ten minutes',
     NO_FACTS,
     [makeRule('silent')],
     [knownAlert(`dead ${RUN}`, { owner: 'x', lastSeenAt: NOW - 600_000 })],
     { resolve: [`dead ${RUN} → `] },
   ],
   [
-    '… and whoever resolved it is about to tell',
+    '… and the process that resolved it is about to notify',
     NO_FACTS,
     [makeRule('dead')],
     [knownAlert(`dead ${RUN}`, { resolvedAt: NOW - 59_000 })],
@@ -185,14 +186,14 @@ const CASES: readonly [string, AlertFacts, readonly AlertRule[], Alert[], object
     { end: [`dead ${RUN}`] },
   ],
   [
-    '… by the rules of others, and ours were not told for ten seconds',
+    '… by the rules of another config, and not notified here for ten seconds',
     NO_FACTS,
     [makeRule('dead')],
     [knownAlert(`dead ${RUN}`, { owner: 'x', resolvedAt: NOW - 10_000 })],
     { end: [`dead ${RUN}`] },
   ],
   [
-    '… and they heard so',
+    '… and its end was notified',
     NO_FACTS,
     [makeRule('dead')],
     [
@@ -221,7 +222,7 @@ const CASES: readonly [string, AlertFacts, readonly AlertRule[], Alert[], object
     { resolve: [`dead ${RUN} → slack`] },
   ],
   [
-    '… of which those who heard of the silent one were not told',
+    '… which the channel of the silent one was not notified of',
     NO_FACTS,
     [makeRule('dead', { to: ['email'] }), makeRule('silent')],
     [
@@ -234,32 +235,32 @@ const CASES: readonly [string, AlertFacts, readonly AlertRule[], Alert[], object
     { resolve: [`dead ${RUN} → email`], end: [`silent ${RUN}`] },
   ],
   [
-    'it is over while an older trouble of the run lasts',
-    { ...NO_FACTS, parked: [{ run: RUN, source: 'shop', targets: 1, error: null }] },
+    'it is over while an older alert of the run is open',
+    { ...NO_FACTS, found: [{ ...finding('parked', RUN), run: RUN }] },
     [makeRule('silent'), makeRule('parked')],
     [knownAlert(`silent ${RUN}`), knownAlert(`parked ${RUN}`, { since: NOW - 2 * HOUR_MS })],
     { resolve: [`silent ${RUN} → slack`] },
   ],
   [
-    'one of two channels took it',
+    'one of two channels accepted it',
     problemFacts('dead'),
     [makeRule('dead', { to: ['slack', 'email'], repeatMs: null })],
     [knownAlert(`dead ${RUN}`)],
-    { tell: [`dead ${RUN}`] },
+    { notify: [`dead ${RUN}`] },
   ],
   [
-    'it was raised by the rules of others, and ours were not told for ten seconds',
+    'it was raised by the rules of another config, and not notified here for ten seconds',
     problemFacts('dead'),
     [makeRule('dead')],
     [knownAlert(`dead ${RUN}`, { owner: 'x', since: NOW - 10_000, sentAt: null })],
-    { tell: [`dead ${RUN}`] },
+    { notify: [`dead ${RUN}`] },
   ],
   [
     'it comes back soon',
     problemFacts('dead'),
     [makeRule('dead')],
     [knownAlert(`dead ${RUN}`, { resolvedAt: NOW - 1 })],
-    { raise: [`dead ${RUN} (quietly)`] },
+    { raise: [`dead ${RUN} (not sent)`] },
   ],
   [
     '… and goes again',
@@ -283,31 +284,26 @@ for (const [what, facts, rules, before, expected] of CASES) {
   })
 }
 
-test('a finding carries what a message needs: the evidence, the run, and what to type', () => {
+test('an alert has the reason, the run and the command of its finding', () => {
   const facts = {
-    runs: [],
-    parked: [{ run: RUN, source: 'shop', targets: 2, error: 'out of memory' }],
+    found: [
+      { ...finding('parked', RUN), run: RUN, because: '2 targets parked: out of memory' },
+      { ...finding('gave-up', 'feed 5'), source: 'feed', because: 'started again 5 times' },
+    ],
     orphans: [
       ...lostAt(1, 2),
       { at: NOW, source: 'b' },
       { at: NOW, source: 'c' },
       { at: NOW, source: 'a' },
     ],
-    gaveUp: [{ source: 'feed', at: 5, because: 'started again 5 times' }],
   }
   const rules = [makeRule('parked'), makeRule('gave-up', { to: ['email'] }), orphanRule(3)]
   const { raise } = evaluateAlerts(facts, rules, [])
   assert.deepEqual(
     raise.map(({ run, source, because, command, to }) => [run, source, because, command, to]),
     [
-      [
-        RUN,
-        'shop',
-        '2 targets are parked, one of them: out of memory',
-        'unstuck unpark --run=4f2a91bc',
-        ['slack'],
-      ],
-      [null, 'feed', 'started again 5 times', 'unstuck logs feed', ['email']],
+      [RUN, 'shop', '2 targets parked: out of memory', 'unstuck explain 4f2a91bc', ['slack']],
+      [null, 'feed', 'started again 5 times', 'unstuck explain 4f2a91bc', ['email']],
       [
         null,
         null,

@@ -1,39 +1,20 @@
 import { ALERT_OWNER_TIMEOUT_MS, type Alert } from './store/store.ts'
-import type { AlertKind, AlertRule, ChannelName } from './rule.ts'
-import { shortId, type RunId } from '../../core/model/id.ts'
+import type { AlertRule, ChannelName } from './rule.ts'
 import { formatDuration, humanizeDuration, type Millis } from '../../core/model/time.ts'
 import { unstuckCommand } from '../../core/model/shell-command.ts'
 
-/** What is the case now, as far as rules ask for it. */
+/** What the rules are matched with. */
 export type AlertFacts = {
-  /** Live runs that are not well, each by the worst that can be said of it. */
-  readonly runs: readonly {
-    readonly run: RunId
-    readonly source: string
-    readonly what: 'dead' | 'silent' | 'overrun'
-    readonly because: string
-    readonly command: string
-  }[]
-  /** Runs with parked targets. */
-  readonly parked: readonly {
-    readonly run: RunId
-    readonly source: string
-    readonly targets: number
-    /** The error of one of them. */
-    readonly error: string | null
-  }[]
+  readonly found: readonly AlertCandidate[]
   /** One for each worker that a run lost, within the longest interval of a rule. */
   readonly orphans: readonly { readonly at: Millis; readonly source: string }[]
-  /** Commands that are not started again. */
-  readonly gaveUp: readonly {
-    readonly source: string
-    readonly at: Millis
-    readonly because: string
-  }[]
 }
 
 /** A finding, before it is matched with the rules. */
-type AlertCandidate = Pick<Alert, 'cause' | 'rule' | 'source' | 'run' | 'because' | 'command'>
+export type AlertCandidate = Pick<
+  Alert,
+  'cause' | 'rule' | 'source' | 'run' | 'because' | 'command'
+>
 
 /** A finding, with the channels and the interval of the rules that match it. */
 export type MatchedAlert = AlertCandidate & {
@@ -101,31 +82,20 @@ function coversSource({ sources }: AlertRule, source: string): boolean {
   return sources.length === 0 || sources.includes(source)
 }
 
-/** All that is so and that a rule asks for. */
+/** Returns the findings that a rule matches. */
 export function matchAlerts(
-  facts: AlertFacts,
+  { found, orphans }: AlertFacts,
   rules: readonly AlertRule[],
   now: Millis,
 ): MatchedAlert[] {
-  const single = [
-    ...facts.runs.map(({ what, ...run }) => makeCandidate(what, run.run, run)),
-    ...facts.parked.map(parkedCandidate),
-    ...facts.gaveUp.map(({ source, at, because }) =>
-      makeCandidate('gave-up', `${source} ${at}`, {
-        source,
-        because,
-        command: unstuckCommand('logs', [source]),
-      }),
-    ),
-  ]
-  const found = rules.flatMap((rule): MatchedAlert[] => {
+  const matched = rules.flatMap((rule): MatchedAlert[] => {
     const findings =
       rule.when === 'orphans'
-        ? orphanCandidates(rule, facts.orphans, now)
-        : single.filter((one) => ruleMatches(rule, one))
+        ? orphanCandidates(rule, orphans, now)
+        : found.filter((one) => ruleMatches(rule, one))
     return findings.map((one) => ({ ...one, to: rule.to, repeatMs: rule.repeatMs }))
   })
-  return [...Map.groupBy(found, ({ cause }) => cause).values()].map(mergeMatches)
+  return [...Map.groupBy(matched, ({ cause }) => cause).values()].map(mergeMatches)
 }
 
 /** Merges the rules that match a finding: all their channels, and the shortest interval. */
@@ -136,31 +106,6 @@ function mergeMatches(same: readonly MatchedAlert[]): MatchedAlert {
     to: [...new Set(same.flatMap(({ to }) => to))],
     repeatMs: times.length === 0 ? null : Math.min(...times),
   }
-}
-
-function makeCandidate(
-  rule: AlertKind,
-  about: string,
-  {
-    run = null,
-    ...one
-  }: Pick<AlertCandidate, 'source' | 'because' | 'command'> & { run?: RunId | null },
-): AlertCandidate {
-  return { ...one, cause: `${rule} ${about}`, rule, run }
-}
-
-/** Of a run as a whole: one that parks thousands is one thing to see to. */
-function parkedCandidate({
-  run,
-  source,
-  targets,
-  error,
-}: AlertFacts['parked'][number]): AlertCandidate {
-  const count =
-    targets === 1 ? 'one target is parked' : `${targets} targets are parked, one of them`
-  const because = `${count}: ${error ?? 'why is not known'}`
-  const command = unstuckCommand('unpark', [], { run: shortId(run) })
-  return makeCandidate('parked', run, { run, source, because, command })
 }
 
 type OrphansRule = Extract<AlertRule, { when: 'orphans' }>

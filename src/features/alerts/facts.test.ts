@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { DEFAULT_POLICY } from '../../core/model/policy.ts'
 import { assessHealth, type HealthFacts } from '../../core/decide/health.ts'
 import type { AssessedRun } from '../../core/recovery/assess.ts'
-import { runProblem } from './facts.ts'
+import { runCandidate } from './facts.ts'
 
 type Facts = Omit<HealthFacts, 'run' | 'policy'> & Pick<AssessedRun, 'run' | 'policy'>
 
@@ -46,86 +46,86 @@ const limit = (minutes: number) => ({
 })
 
 const CASES: readonly [string, Partial<Facts>, string | null, string?][] = [
-  ['a run that goes on', {}, null],
+  ['a run that makes progress', {}, null],
   ['a dead one', DEAD, 'dead: 26 h old', 'unstuck clean 4f2a91bc'],
   [
-    'a dead one that is cleaned by itself',
+    'a dead one that autoClean cleans',
     { ...DEAD, policy: { ...HEALTHY.policy, autoClean: true } },
     null,
   ],
   ['one whose worker has just died', { ...GONE, ...idle(1) }, null],
   [
-    '… and that nobody recovers',
+    '… and that is not recovered',
     { ...GONE, ...idle(2) },
-    'silent: process 7 has ended; not recovered yet',
+    'silent: process 7 has ended',
     'unstuck recover',
   ],
   [
-    'one that nobody works on',
+    'one without a worker',
     { owner: null, ...idle(2) },
-    'silent: no worker of this source is left; not recovered yet',
+    'silent: no worker of this source is left',
     'unstuck recover',
   ],
   [
-    'a row of a table of the user, of whose owner nothing is known',
+    'a row of an adopted table without a known owner',
     { owner: null, ...idle(20, ROW), decision: { action: 'wait', because: 'young' } },
     null,
   ],
   [
-    '… and that stands still for more than a day with something to go on from',
+    '… without a change for more than a day, with a checkpoint',
     { owner: null, ...idle(1_500, ROW), decision: { action: 'resumable', because: 'kept' } },
     'silent: no owner is known, and it last changed 25 h ago',
   ],
   [
-    '… and that is stale, but may be recovered any moment',
+    '… that is stale, within the time for recovery',
     { owner: null, ...idle(6, ROW), ...STALE },
     null,
   ],
   [
-    '… and that is stale, and nobody recovers it',
+    '… that is stale and not recovered',
     { owner: null, ...idle(8, ROW), ...STALE },
-    'silent: no known owner; not recovered yet',
+    'silent: no known owner',
     'unstuck recover',
   ],
-  ['… and whose beats have just ended', { ...SILENT, ...idle(6, ROW) }, null],
+  ['… whose heartbeats have just ended', { ...SILENT, ...idle(6, ROW) }, null],
   [
-    '… and whose beats have ended, and nobody recovers it',
+    '… whose heartbeats have ended, not recovered',
     { ...SILENT, ...idle(8, ROW) },
-    'silent: row 7 is silent; not recovered yet',
+    'silent: row 7 is silent',
     'unstuck recover',
   ],
   [
-    'one of whose worker nothing is known',
+    'one with a worker in an unknown state',
     { owner: { liveness: 'unknown', because: '?' }, ...idle(20) },
     null,
   ],
   [
-    'one that stands still',
+    'one without progress',
     { owner: { liveness: 'stalled', because: 'no page for 20 min' } },
     'silent: no page for 20 min',
     'unstuck explain 4f2a91bc',
   ],
-  ['one within its time', { ...limit(501), decision: LEAVE }, null],
+  ['one within maxDuration', { ...limit(501), decision: LEAVE }, null],
   [
-    'one beyond its time',
+    'one beyond maxDuration',
     limit(499),
     'overrun: timeout: running for 500 min',
     'unstuck explain 4f2a91bc',
   ],
   [
-    '… and standing still as well',
+    '… and without progress',
     { ...limit(499), owner: { liveness: 'stalled', because: 'no page' } },
     'overrun: timeout: running for 500 min',
   ],
   [
-    '… but taken up again since',
+    '… but resumed since',
     { ...limit(499), ...idle(0, { resumedAt: NOW - MINUTE }), decision: LEAVE },
     null,
   ],
-  ['one that waits in line for long', { ...idle(600, { status: 'queued' }), owner: null }, null],
+  ['one that is queued for long', { ...idle(600, { status: 'queued' }), owner: null }, null],
   ['one interrupted a moment ago', { ...idle(15, { status: 'interrupted' }), owner: null }, null],
   [
-    'one that nobody takes up again',
+    'one that is not resumed',
     { ...idle(16, { status: 'interrupted' }), owner: null },
     'silent: interrupted 16 min ago, and not continued since',
     'unstuck explain 4f2a91bc',
@@ -136,8 +136,8 @@ for (const [what, look, expected, command] of CASES) {
   test(`${what}: ${expected ?? 'no alert'}`, () => {
     const facts = { ...HEALTHY, ...look }
     const health = assessHealth(facts)
-    const problem = runProblem({ ...facts, health } as unknown as AssessedRun, NOW)
-    assert.equal(problem && `${problem.what}: ${problem.because}`, expected)
+    const problem = runCandidate({ ...facts, health } as unknown as AssessedRun, NOW)
+    assert.equal(problem && `${problem.rule}: ${problem.because}`, expected)
     if (command) assert.equal(problem?.command, command)
     if (problem) assert.notEqual(health.severity, 'ok', 'no alert without the status')
   })

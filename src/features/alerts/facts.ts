@@ -1,4 +1,5 @@
-import type { AlertFacts } from './decide.ts'
+import type { AlertCandidate, AlertFacts } from './decide.ts'
+import type { AlertKind } from './rule.ts'
 import type { Alert } from './store/store.ts'
 import type { RunId } from '../../core/model/id.ts'
 import type { Run } from '../../core/model/run.ts'
@@ -6,9 +7,15 @@ import { blockedReason, TARGET_STATUS_AFTER } from '../../core/model/verdict.ts'
 import type { Millis } from '../../core/model/time.ts'
 import type { AuditEntry, Store } from '../../core/store/store.ts'
 import { LATEST_FAILED_MAX } from '../../core/store/listing.ts'
+import {
+  gaveUpItem,
+  healthItem,
+  parkedItem,
+  type AttentionItem,
+} from '../../presenters/attention.ts'
 import { assess, type AssessContext, type AssessedRun } from '../../core/recovery/assess.ts'
 
-/** Reads everything that a rule can match. Runs are reported by the health that every interface shows. */
+/** Reads what the rules are matched with. The sentences are those of `status` and the dashboard. */
 export async function collectFacts(
   context: AssessContext,
   orphanTracker: OrphanTracker,
@@ -16,19 +23,28 @@ export async function collectFacts(
 ): Promise<AlertFacts & { readonly now: Millis }> {
   const { store } = context
   const { now, runs } = await assess(context)
+  const live = runs.map(({ run }) => run)
   return {
     now,
-    runs: runs.flatMap((one) => runProblem(one, now) ?? []),
-    parked: await findParked(
-      store,
-      runs.map(({ run }) => run),
-      open,
-    ),
+    found: [
+      ...runs.flatMap((one) => runCandidate(one, now) ?? []),
+      ...(await parkedCandidates(store, live, open)),
+      ...(await store.sourceLocks()).flatMap(({ source, gaveUp }) =>
+        gaveUp
+          ? [toCandidate('gave-up', `${source} ${gaveUp.at}`, gaveUpItem(source, gaveUp.because))]
+          : [],
+      ),
+    ],
     orphans: await orphanTracker.read(store, now),
-    gaveUp: (await store.sourceLocks()).flatMap(({ source, gaveUp }) =>
-      gaveUp ? [{ source, ...gaveUp }] : [],
-    ),
   }
+}
+
+function toCandidate(
+  rule: AlertKind,
+  about: string,
+  { run, source, because, command }: AttentionItem & { because: string },
+): AlertCandidate {
+  return { cause: `${rule} ${about}`, rule, source, run, because, command }
 }
 
 /** Recovery takes a second or two while any worker runs; after this time none does. */
@@ -37,35 +53,23 @@ const UNRECOVERED_MS = 60_000
 const ADOPTED_UNRECOVERED_MS = 2 * 60_000
 
 /** Returns the alert for a live run that needs attention, once recovery has had its time; null when there is none. */
-export function runProblem(assessed: AssessedRun, now: Millis): AlertFacts['runs'][number] | null {
+export function runCandidate(assessed: AssessedRun, now: Millis): AlertCandidate | null {
   const { run, policy, health, ageDecision } = assessed
-  const { state, severity, because, command } = health
-  const problem = (what: 'dead' | 'silent' | 'overrun', reason = because) => ({
-    run: run.id,
-    source: run.source,
-    what,
-    because: reason,
-    command,
-  })
-  if (severity === 'ok') return null
-  switch (state) {
+  const candidate = (rule: AlertKind) => toCandidate(rule, run.id, healthItem(assessed))
+  if (health.severity === 'ok') return null
+  switch (health.state) {
     case 'dead': {
       const isAutomatic = policy.autoClean && blockedReason(run, ageDecision) === null
-      return isAutomatic ? null : problem('dead')
+      return isAutomatic ? null : candidate('dead')
     }
     case 'interrupted':
-      return problem('silent')
-    case 'orphaned': {
-      if (now - run.lastActivityAt <= recoveryTimeMs(assessed)) return null
-      return problem(
-        'silent',
-        command === 'unstuck recover' ? `${because}; not recovered yet` : because,
-      )
-    }
+      return candidate('silent')
+    case 'orphaned':
+      return now - run.lastActivityAt <= recoveryTimeMs(assessed) ? null : candidate('silent')
     case 'stalled': {
       const ranForMs = now - (run.resumedAt ?? run.startedAt ?? run.createdAt)
       const isOverrun = policy.maxDurationMs !== null && ranForMs > policy.maxDurationMs
-      return problem(isOverrun ? 'overrun' : 'silent')
+      return candidate(isOverrun ? 'overrun' : 'silent')
     }
     default:
       return null
@@ -85,11 +89,11 @@ function recoveryTimeMs({ run, policy, owner, decision }: AssessedRun): number {
  * Returns parked targets of live runs, and of failed runs without a newer run of their source. The latter are read up to
  * a limit; a run with an open alert is read on its own, so that its alert is not resolved because others came after it.
  */
-async function findParked(
+async function parkedCandidates(
   store: Store,
   live: readonly Run[],
   open: readonly Alert[],
-): Promise<AlertFacts['parked']> {
+): Promise<AlertCandidate[]> {
   const parked = new Map<RunId, Run>()
   const check = (run: Run): void => {
     if (run.counts.targets.parked > 0) parked.set(run.id, run)
@@ -105,9 +109,9 @@ async function findParked(
     if (newest?.id === id) check(run)
   }
   return Promise.all(
-    [...parked.values()].map(async ({ id, source, counts }) => {
-      const [one] = (await store.targets(id, { statuses: ['parked'], limit: 1 })).items
-      return { run: id, source, targets: counts.targets.parked, error: one?.lastError ?? null }
+    [...parked.values()].map(async (run) => {
+      const [one] = (await store.targets(run.id, { statuses: ['parked'], limit: 1 })).items
+      return toCandidate('parked', run.id, parkedItem(run, one?.lastError ?? null))
     }),
   )
 }

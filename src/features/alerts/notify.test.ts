@@ -5,6 +5,7 @@ import type { Alert } from './store/store.ts'
 import {
   HOUR_MS,
   evaluateAlerts,
+  finding,
   NO_FACTS,
   NOW,
   makeRule,
@@ -31,12 +32,12 @@ test('a cause is notified once per repeat interval, and each raised alert is res
       let now = NOW
       for (const { pauseMs, sick, what, heard } of steps) {
         now += pauseMs
-        const runs = sick.map((run) => ({ run, source: run, what, because: '', command: '' }))
-        const seen = evaluateAlerts({ ...NO_FACTS, runs }, rules, [...rows.values()], now)
+        const found = sick.map((run) => ({ ...finding(what, run), run, source: run }))
+        const seen = evaluateAlerts({ ...NO_FACTS, found }, rules, [...rows.values()], now)
         rows = seen.rows
         for (const { cause } of seen.raise) note(episodes, cause, 'raise')
         for (const { cause } of seen.resolve) note(episodes, cause, 'resolve')
-        for (const { event, alert } of heard ? seen.tellings : []) {
+        for (const { event, alert } of heard ? seen.notifications : []) {
           const row = rows.get(alert.cause)!
           const before = row.deliveries['slack 1'] ?? { sentAt: null, endedAt: null }
           const isEnd = event === 'resolved'
@@ -53,8 +54,8 @@ test('a cause is notified once per repeat interval, and each raised alert is res
           assert.ok(n === 0 || at - times[n - 1]! >= (repeatMs ?? 4 * HOUR_MS)),
         )
       }
-      for (const story of episodes.values()) {
-        story.forEach((what, n) => assert.equal(what, n % 2 === 0 ? 'raise' : 'resolve'))
+      for (const episode of episodes.values()) {
+        episode.forEach((what, n) => assert.equal(what, n % 2 === 0 ? 'raise' : 'resolve'))
       }
     }),
   )

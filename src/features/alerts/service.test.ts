@@ -152,7 +152,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
         (await (await store.extend(ALERT_STORE)).openAlerts()).map((alert) => [alert.rule, alert]),
       )
       assert.match(open.get('orphans')!.because, /^runs lost a worker 4 times within 60 min/)
-      assert.equal(open.get('parked')!.because, 'one target is parked: it took down 3 workers')
+      assert.equal(open.get('parked')!.because, '1 target parked: it took down 3 workers')
       assert.equal(open.get('gave-up')!.because, 'started again 5 times')
       assert.equal(open.get('silent')!.run, still)
       await one.stop()

@@ -93,7 +93,7 @@ describe('alerts', { concurrency: true }, () => {
       command: 'unstuck clean',
     })
     const listed = await ctx.cli(['alerts', 'list'], 3)
-    assert.match(listed.stdout, /^dead +shop +[0-9a-f]{8} .* nobody$/m)
+    assert.match(listed.stdout, /^dead +shop +[0-9a-f]{8} .* never$/m)
     assert.match(listed.stdout, /`unstuck clean`/)
     assert.doesNotMatch(listed.stdout, UNSAFE_CHARACTERS)
     const { items, next } = await ctx.json(['alerts', 'list'], 3)

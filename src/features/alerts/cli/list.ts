@@ -1,13 +1,11 @@
-import { ALERT_STORE, type Alert } from '../../../features/alerts/store/store.ts'
 import { EXIT } from '../../../core/model/exit-codes.ts'
 import { shortId } from '../../../core/model/id.ts'
 import type { Millis } from '../../../core/model/time.ts'
 import { alertView } from '../../../presenters/overview.ts'
-import { printFirst } from '../../../lib/terminal/long-lists.ts'
-import { ROWS_MAX } from '../../../lib/text/sentence.ts'
-import type { TextWriter } from '../../../lib/terminal/text-writer.ts'
+import { firstSentences, ROWS_MAX, type Section } from '../../../lib/text/sentence.ts'
 import { formatAgo } from '../../../presenters/format.ts'
 import { defineCommand } from '../../../contracts/command.ts'
+import { ALERT_STORE, type Alert } from '../store/store.ts'
 
 export const command = defineCommand({
   examples: ['unstuck alerts list', 'unstuck alerts list --json'],
@@ -19,34 +17,35 @@ export const command = defineCommand({
     const open = store ? await (await store.extend(ALERT_STORE)).openAlerts() : []
     return {
       data: { items: open.map(alertView), next: null },
-      print: (writer) => printOpenAlerts(writer, open, now),
+      print: (writer) => writer.sections(openAlertSections(open, now)),
       exitCode: open.length > 0 ? EXIT.needsAttention : EXIT.done,
     }
   },
 })
 
-function printOpenAlerts(writer: TextWriter, open: readonly Alert[], now: Millis): void {
-  if (open.length === 0) return writer.paragraph('No alert is open.')
-  writer.table(
-    [
+function openAlertSections(open: readonly Alert[], now: Millis): Section[] {
+  if (open.length === 0) return [{ heading: null, sentences: [['No alert is open.']] }]
+  const table = {
+    columns: [
       { header: 'ALERT' },
       { header: 'SOURCE', flex: true },
       { header: 'RUN', optional: 1 },
       { header: 'SINCE', align: 'right' },
-      { header: 'TOLD', align: 'right' },
-    ],
-    open
+      { header: 'SENT', align: 'right' },
+    ] as const,
+    rows: open
       .slice(0, ROWS_MAX)
       .map(({ rule, source, run, since, lastSentAt }) => [
         rule,
         source ?? 'several',
         run === null ? '' : shortId(run),
         formatAgo(since, now),
-        lastSentAt === null ? 'nobody' : formatAgo(lastSentAt, now),
+        lastSentAt === null ? 'never' : formatAgo(lastSentAt, now),
       ]),
-  )
-  writer.blank()
-  const print = ({ because, command }: Alert): void =>
-    writer.paragraph(`- ${because}: \`${command}\``)
-  printFirst(writer, open, print, '`--json` has all', ROWS_MAX)
+  }
+  const reasons = open.map(({ because, command }) => [`- ${because}: \`${command}\``])
+  return [
+    { heading: null, table, sentences: [] },
+    { heading: null, sentences: firstSentences(reasons, '`--json` has all', ROWS_MAX) },
+  ]
 }
