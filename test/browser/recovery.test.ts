@@ -119,10 +119,10 @@ async function statuses(ctx: ProcessTestContext): Promise<string[]> {
 
 /** What the dialog lists: `resume target 91bc4f2a of stage`. */
 async function listedActions({ page }: Tab): Promise<string[]> {
-  const heads = await page.locator('dialog .deed').all()
-  const words = heads.map(async (deed) => {
-    const word = await deed.locator('.pill').textContent()
-    return `${word?.trim()} ${await deed.locator('.deed-what').textContent()}`
+  const heads = await page.locator('dialog .entry').all()
+  const words = heads.map(async (entry) => {
+    const word = await entry.locator('.pill').textContent()
+    return `${word?.trim()} ${await entry.locator('.entry-what').textContent()}`
   })
   return (await Promise.all(words)).sort()
 }

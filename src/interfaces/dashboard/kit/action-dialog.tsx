@@ -103,7 +103,7 @@ export function ActionDialog({ action, onClose, onDone }: ActionDialogProps) {
           />
         </header>
         <div ref={content} class="dialog-content" tabIndex={-1}>
-          {!('result' in state) && <p class="dialog-about">{action.about}</p>}
+          {!('result' in state) && <p class="soft">{action.about}</p>}
           {!('result' in state) && (
             <ActionFields fields={action.fields} input={input} onInput={setInput} />
           )}

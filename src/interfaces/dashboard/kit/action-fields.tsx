@@ -14,10 +14,10 @@ export function ActionFields(props: {
     props.onInput({ ...props.input, [name]: value })
   if (props.fields.length === 0) return null
   return (
-    <div class="dialog-fields">
+    <div class="stack">
       {props.fields.map(({ name, label, initial, max }) =>
         typeof initial === 'boolean' ? (
-          <label key={name} class="dialog-check">
+          <label key={name} class="row soft">
             <input
               type="checkbox"
               checked={props.input[name] === true}
@@ -58,7 +58,7 @@ export function Confirmation(props: {
 }) {
   const { action, count, typed, setTyped, because, setBecause } = props
   return (
-    <div class="dialog-agree">
+    <div class="stack">
       {action.takesReason && (
         <label class="dialog-field">
           <span>

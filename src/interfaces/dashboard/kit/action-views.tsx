@@ -34,7 +34,7 @@ export function PreviewView(props: {
   return (
     <>
       {notice !== null && (
-        <div class="dialog-notice tone-warn" role="alert">
+        <div class="banner tone-warn" role="alert">
           <Icon name="warning" />
           <p>{safe(notice)}</p>
         </div>

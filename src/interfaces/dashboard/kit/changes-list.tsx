@@ -25,7 +25,7 @@ export function ChangesList(props: {
   const more = of.length - shown
   return (
     <>
-      <ul class="deeds">
+      <ul class="list">
         {of.slice(0, shown).map((deed, index) => (
           <ChangeRow
             key={deed.id + deed.action}
@@ -35,7 +35,7 @@ export function ChangesList(props: {
         ))}
       </ul>
       {more > 0 && (
-        <p class="deeds-more">
+        <p class="list-more">
           <Button
             size="small"
             kind="quiet"
@@ -48,7 +48,7 @@ export function ChangesList(props: {
         </p>
       )}
       {more <= 0 && cut > 0 && (
-        <p class="deeds-more">And {formatNumber(cut)} more, which are not listed.</p>
+        <p class="list-more">And {formatNumber(cut)} more, which are not listed.</p>
       )}
     </>
   )
@@ -58,12 +58,12 @@ function ChangeRow({ change, isUnfolded }: { change: ActionChange; isUnfolded: b
   const { label, icon, tone } = actionStyle(change.action)
   const sentences = evidenceSentences(change.evidence)
   return (
-    <li class="deed" data-row tabIndex={-1}>
-      <div class="deed-head">
+    <li class="entry" data-row tabIndex={-1}>
+      <div class="row">
         <Outcome of={change.outcome} />
         <Pill tone={tone} icon={icon} label={label} />
         {change.page ? (
-          <Link to={change.page} class="deed-what">
+          <Link to={change.page} class="entry-what">
             <Text value={change.what} />
           </Link>
         ) : (
@@ -72,13 +72,13 @@ function ChangeRow({ change, isUnfolded }: { change: ActionChange; isUnfolded: b
         <Move from={change.from} to={change.to} />
       </div>
       {change.because !== '' && (
-        <p class="deed-because">
+        <p class="entry-because">
           <Text value={sentence(change.because)} />
           {change.outcome === 'late' && <strong> It was left alone.</strong>}
         </p>
       )}
       {sentences.length > 0 && (
-        <details class="deed-evidence" open={isUnfolded}>
+        <details class="more-text" open={isUnfolded}>
           <summary>The evidence</summary>
           <p>
             <Text value={sentences.join(' ')} />
@@ -98,12 +98,12 @@ function isSameEvidence(change: ActionChange, before: ActionChange | undefined):
 function Outcome({ of }: { of: ActionChange['outcome'] }) {
   if (of === 'planned') return null
   return of === 'done' ? (
-    <span class="deed-outcome tone-good">
+    <span class="entry-outcome tone-good">
       <Icon name="check" size={14} />
       <span class="visually-hidden">Done: </span>
     </span>
   ) : (
-    <span class="deed-outcome tone-warn">
+    <span class="entry-outcome tone-warn">
       <Icon name="dash" size={14} />
       <span class="visually-hidden">Not done: </span>
     </span>
@@ -114,7 +114,7 @@ function Outcome({ of }: { of: ActionChange['outcome'] }) {
 export function Move({ from, to }: { from: string | null; to: string | null }) {
   if (from === to || from === null || to === null) return null
   return (
-    <span class="move">
+    <span class="faint small">
       {humanize(from)}
       <span aria-hidden="true"> → </span>
       <span class="visually-hidden">becomes</span>

@@ -14,7 +14,7 @@ import { actionStyle } from './verdict-style.ts'
 /** Entries of the audit trail: what was done to what, by whom and why, and what it changed. */
 export function AuditList({ of }: { of: readonly AuditEntry[] }) {
   return (
-    <ul class="trail">
+    <ul class="list">
       {of.map((entry) => (
         <AuditRow key={entry.id} entry={entry} />
       ))}
@@ -33,9 +33,9 @@ function AuditRow({ entry }: { entry: AuditEntry }) {
         <Age at={at} />
       </div>
       <div class="trail-what">
-        <div class="deed-head">
+        <div class="row">
           <Pill tone={tone} icon={icon} label={label} />
-          <Link to={target === null ? `/runs/${run}` : `/targets/${target}`} class="deed-what">
+          <Link to={target === null ? `/runs/${run}` : `/targets/${target}`} class="entry-what">
             {row !== null ? (
               <Text value={row} />
             ) : (
@@ -46,12 +46,12 @@ function AuditRow({ entry }: { entry: AuditEntry }) {
             of <Text value={source} />
           </span>
           {target !== null && (
-            <Link to={`/runs/${run}`} class="trail-run">
+            <Link to={`/runs/${run}`} class="to-end small">
               run {shortId(run)}
             </Link>
           )}
         </div>
-        <p class="trail-because">
+        <p class="entry-because">
           <Text value={sentence(because)} />
           {!isReasonActor && (
             <span class="faint">
@@ -71,7 +71,7 @@ function Diff({ entry }: { entry: AuditEntry }) {
   const { changed, known } = compareFields(entry.before, entry.after)
   const sentences = evidenceSentences(entry.evidence)
   return (
-    <details class="trail-diff">
+    <details class="more-text trail-changes">
       <summary>
         {changed.length === 0 ? 'Nothing moved' : null}
         {changed.map((change, index) => (
@@ -82,7 +82,7 @@ function Diff({ entry }: { entry: AuditEntry }) {
         ))}
       </summary>
       {known.length > 0 && (
-        <p class="trail-known">
+        <p class="soft">
           At that moment:{' '}
           {known.map(({ what, value }, index) => (
             <span key={what}>
@@ -93,11 +93,11 @@ function Diff({ entry }: { entry: AuditEntry }) {
         </p>
       )}
       {sentences.length > 0 && (
-        <p class="trail-known">
+        <p class="soft">
           <Text value={sentences.join(' ')} />
         </p>
       )}
-      <pre class="json">{jsonText({ before: entry.before, after: entry.after })}</pre>
+      <pre class="code">{jsonText({ before: entry.before, after: entry.after })}</pre>
       <CopyJson value={entry} />
     </details>
   )

@@ -25,9 +25,9 @@ export function RunName({ run }: { run: ListedRun }) {
 export function RunState({ run }: { run: ListedRun }) {
   const because = run.health ? run.because : run.error
   return (
-    <div class="run-state">
+    <div class="tight">
       <StatusPill is={run.health ?? run.status} why={because && safe(because)} />
-      {because && <span class="run-because">{safe(because)}</span>}
+      {because && <span class="clamp soft small">{safe(because)}</span>}
     </div>
   )
 }

@@ -59,7 +59,7 @@ function Help({ isOn, turn }: { isOn: boolean; turn: (on: boolean) => void }) {
               </div>
             ))}
           </dl>
-          <label class="dialog-check">
+          <label class="row soft">
             <input
               type="checkbox"
               checked={isOn}

@@ -73,7 +73,7 @@ function SelectionBar(props: { targets: readonly DeadLetterTarget[]; clear: () =
   const parks = targets.flatMap(({ actions }) => actions.filter(({ name }) => name === 'park'))
   const park = parkTogether(parks)
   return (
-    <div class="chosen" role="status">
+    <div class="row chosen" role="status">
       <span>{plural(targets.length, 'target')} selected</span>
       {park ? (
         <Button size="small" icon="parked" onClick={() => openAction(park)}>
@@ -99,11 +99,10 @@ function nameOf(
     isTitle: true,
     isWide: true,
     cell: ({ id, key }) => (
-      <span class="choosable">
+      <span class="row">
         {chosen && (
           <input
             type="checkbox"
-            class="chooser"
             aria-label={`Select ${safe(key)}`}
             checked={chosen.has(id)}
             onChange={(event) => choose(id, event.currentTarget.checked)}
@@ -141,7 +140,7 @@ const BUTTONS: Column<DeadLetterTarget> = {
   head: 'Actions',
   isHeadHidden: true,
   cell: ({ actions }) => (
-    <div class="actions actions-end">
+    <div class="actions">
       <ActionButtons actions={actions} size="small" />
     </div>
   ),

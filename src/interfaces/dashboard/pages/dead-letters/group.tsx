@@ -34,19 +34,19 @@ export function DeadLetterGroup(props: {
           <span class="visually-hidden"> {count === 1 ? 'target' : 'targets'}</span>
         </span>
         <div class="letter-words">
-          <h2 class="letter-error">
+          <h2 class="clamp">
             <Text value={first ?? ''} mono />
           </h2>
           {rest.length > 0 && (
-            <details class="letter-stack">
+            <details class="more-text">
               <summary>The whole error</summary>
-              <pre class="json">
+              <pre class="code">
                 <Text value={error} />
               </pre>
               <CopyButton text={error} label="Copy the error" word="Copy" />
             </details>
           )}
-          <div class="letter-facts">
+          <div class="row small">
             {(['failed', 'stuck', 'parked'] as const).map((status) => {
               const own = group.statuses[status] ?? 0
               const { tone, icon, label } = STATUS_STYLES[status]
@@ -59,7 +59,7 @@ export function DeadLetterGroup(props: {
                 />
               )
             })}
-            <span class="letter-sources">
+            <span class="row">
               {sources.map((one) => (
                 <Link key={one} to={`/dead-letters?source=${encodeURIComponent(one)}`}>
                   <Text value={one} />
@@ -71,7 +71,7 @@ export function DeadLetterGroup(props: {
             </span>
           </div>
         </div>
-        <div class="letter-actions">
+        <div class="actions letter-actions">
           <ActionButtons actions={group.actions} size="small" />
           <button
             type="button"

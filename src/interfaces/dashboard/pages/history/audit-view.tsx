@@ -78,7 +78,7 @@ export function AuditView() {
         }
         aside={
           <a
-            class="export"
+            class="row"
             href={apiUrl(`/api/history?${query}limit=500`)}
             download="unstuck-history.json"
           >

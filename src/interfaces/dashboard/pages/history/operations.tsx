@@ -68,9 +68,9 @@ const COLUMNS: readonly Column<Operation>[] = [
       isEmpty(selection) ? (
         <span class="faint">all</span>
       ) : (
-        <details class="selection">
+        <details class="more-text">
           <summary>Show</summary>
-          <pre class="json">{jsonText(selection)}</pre>
+          <pre class="code">{jsonText(selection)}</pre>
           {plan !== null && <span class="faint small">plan {plan}</span>}
         </details>
       ),

@@ -16,7 +16,7 @@ export function Attention({ overview: { attention: all, alerts, runs } }: { over
   if (attention.length === 0) return null
   return (
     <Section title="Needs attention" note={plural(attention.length, 'thing')}>
-      <ul class="attention">
+      <ul class="list">
         {attention.map((item) => (
           <AttentionItem
             key={`${item.source} ${item.run} ${item.what}`}
@@ -55,7 +55,7 @@ function AttentionItem(props: Overview['attention'][number] & { alert: Alert | u
             </span>
           )}
         </p>
-        {because && <p class="thing-because">{safe(because)}</p>}
+        {because && <p class="clamp soft small">{safe(because)}</p>}
         {what.includes('target') && (
           <Link to={`/dead-letters?source=${encodeURIComponent(source)}`} class="thing-more">
             Their errors

@@ -28,21 +28,12 @@ export function SystemSummary({ overview }: { overview: Overview }) {
         {livenessCounts.length === 0 ? (
           <p class="pad faint">No worker is there.</p>
         ) : (
-          <ul class="tally">
-            {livenessCounts.map((liveness) => (
-              <li key={liveness}>
-                <Link to={`/workers?liveness=${liveness}`} class="tally-count">
-                  {formatNumber(workers[liveness] ?? 0)}
-                </Link>
-                <StatusPill is={liveness} />
-              </li>
-            ))}
-          </ul>
+          <Tally of={livenessCounts} counts={workers} to="/workers?liveness=" />
         )}
       </Section>
       {sourceLocks.length > 0 && (
         <Section title="Wrapped commands">
-          <ul class="commands">
+          <ul class="list">
             {sourceLocks.map((command) => (
               <Command key={command.source} command={command} />
             ))}
@@ -53,51 +44,51 @@ export function SystemSummary({ overview }: { overview: Overview }) {
         {statuses.length === 0 ? (
           <p class="pad faint">None yet.</p>
         ) : (
-          <ul class="tally">
-            {statuses.map((status) => (
-              <li key={status}>
-                <Link to={`/runs?status=${status}`} class="tally-count">
-                  {formatNumber(totals[status] ?? 0)}
-                </Link>
-                <StatusPill is={status} />
-              </li>
-            ))}
-          </ul>
+          <Tally of={statuses} counts={totals} to="/runs?status=" />
         )}
       </Section>
     </div>
   )
 }
 
+function Tally(props: {
+  of: readonly (Liveness | RunStatus)[]
+  counts: Readonly<Record<string, number>>
+  to: string
+}) {
+  return (
+    <ul class="tally">
+      {props.of.map((state) => (
+        <li key={state}>
+          <Link to={props.to + state} class="tally-count">
+            {formatNumber(props.counts[state] ?? 0)}
+          </Link>
+          <StatusPill is={state} />
+        </li>
+      ))}
+    </ul>
+  )
+}
+
 function Command({ command }: { command: Overview['sourceLocks'][number] }) {
   const { source, gaveUp, endingSince, since, worker } = command
+  const pill = gaveUp ? (
+    <Pill tone="bad" icon="stop" label="given up" />
+  ) : endingSince ? (
+    <Pill tone="warn" icon="clock" label="being ended" />
+  ) : (
+    <Pill tone="good" icon="pulse" label={worker === null ? 'between runs' : 'watched'} />
+  )
   return (
-    <li>
+    <li class="row">
       <Link to={`/runs?source=${encodeURIComponent(source)}`} class="row-link">
         {safe(source)}
       </Link>
-      {gaveUp ? (
-        <>
-          <Pill tone="bad" icon="stop" label="given up" />
-          <span class="commands-why">
-            <Age at={gaveUp.at} />: {safe(gaveUp.because)}
-          </span>
-        </>
-      ) : endingSince ? (
-        <>
-          <Pill tone="warn" icon="clock" label="being ended" />
-          <span class="commands-why">
-            since <Age at={endingSince} />
-          </span>
-        </>
-      ) : (
-        <>
-          <Pill tone="good" icon="pulse" label={worker === null ? 'between runs' : 'watched'} />
-          <span class="commands-why">
-            since <Age at={since} />
-          </span>
-        </>
-      )}
+      {pill}
+      <span class="soft small">
+        since <Age at={gaveUp?.at ?? endingSince ?? since} />
+        {gaveUp && `: ${safe(gaveUp.because)}`}
+      </span>
     </li>
   )
 }

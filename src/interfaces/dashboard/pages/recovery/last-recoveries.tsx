@@ -64,15 +64,15 @@ function Totals({ of }: { of: HistoryAnswer['counts'] }) {
   const totals = new Map<string, number>()
   for (const { action, count } of of) totals.set(action, (totals.get(action) ?? 0) + count)
   return (
-    <ul class="totals">
+    <ul class="tally">
       {[...totals].map(([action, count]) => {
         const { label, icon, tone } = actionStyle(action)
         return (
           <li key={action}>
-            <Link to={`/history?since=7d&action=${encodeURIComponent(action)}`} class="total">
-              <b>{formatNumber(count)}</b>
-              <Pill tone={tone} icon={icon} label={label} />
+            <Link to={`/history?since=7d&action=${encodeURIComponent(action)}`} class="tally-count">
+              {formatNumber(count)}
             </Link>
+            <Pill tone={tone} icon={icon} label={label} />
           </li>
         )
       })}

@@ -13,12 +13,12 @@ import type { AllowedAction, AssessedRun, Cleaning } from '../../shapes.ts'
 /** Side by side: what is kept because it can go on, and what is dead because it cannot. */
 export function ResumableAndDead({ of: { resumable, dead } }: { of: Cleaning }) {
   return (
-    <div class="columns side-by-side">
+    <div class="columns">
       <Section title="Resumable" note={plural(resumable.length, 'run')}>
         {resumable.length === 0 ? (
           <Empty title="No run waits to be taken up again." icon="play" />
         ) : (
-          <ul class="judged">
+          <ul class="list">
             {resumable.map((run) => (
               <AssessedRunRow key={run.id} run={run} />
             ))}
@@ -31,7 +31,7 @@ export function ResumableAndDead({ of: { resumable, dead } }: { of: Cleaning }) 
             Dead is what nobody works on, is old, and has nothing to go on from.
           </Empty>
         ) : (
-          <ul class="judged">
+          <ul class="list">
             {dead.map((run) => (
               <AssessedRunRow key={run.id} run={run} actions={run.actions} />
             ))}
@@ -46,10 +46,10 @@ function AssessedRunRow(props: { run: AssessedRun; actions?: readonly AllowedAct
   const { run, actions = [] } = props
   const { id, source, status, because, done, total, checkpoint, lastActivityAt, adopted } = run
   return (
-    <li class="judged-run" data-row tabIndex={-1}>
-      <div class="deed-head">
+    <li class="entry" data-row tabIndex={-1}>
+      <div class="row">
         <StatusPill is={status} />
-        <Link to={`/runs/${id}`} class="deed-what">
+        <Link to={`/runs/${id}`} class="entry-what">
           <Text value={source} />
         </Link>
         <span class="faint mono small">{shortId(id)}</span>
@@ -58,11 +58,11 @@ function AssessedRunRow(props: { run: AssessedRun; actions?: readonly AllowedAct
             <Text value={formatRow(adopted)} />
           </span>
         )}
-        <span class="judged-action">
+        <span class="to-end">
           <ActionButtons actions={actions} size="small" />
         </span>
       </div>
-      <p class="deed-because">
+      <p class="entry-because">
         <Text value={sentence(because)} />
       </p>
       <p class="faint small">
@@ -70,7 +70,7 @@ function AssessedRunRow(props: { run: AssessedRun; actions?: readonly AllowedAct
         {checkpoint && `, ${formatSaved(checkpoint.page)}`} · last change{' '}
         <Age at={lastActivityAt} />
       </p>
-      <details class="deed-evidence">
+      <details class="more-text">
         <summary>The evidence</summary>
         <p>
           <Text value={evidenceSentences(run.evidence).join(' ')} />

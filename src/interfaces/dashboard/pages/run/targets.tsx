@@ -138,7 +138,7 @@ function TargetList(props: { list: List<Target>; isFiltered: boolean; clear: () 
 
 function Name({ target }: { target: Target }) {
   return (
-    <div class="target-name">
+    <div class="tight target-name">
       <span>
         <Link to={`/targets/${target.id}`} class="row-link">
           <Text value={target.key} />
@@ -146,7 +146,7 @@ function Name({ target }: { target: Target }) {
         {target.group !== null && <span class="target-group">{safe(target.group)}</span>}
       </span>
       {target.lastError !== null && target.status !== 'done' && (
-        <span class="target-error">{safe(target.lastError)}</span>
+        <span class="clamp small bad">{safe(target.lastError)}</span>
       )}
     </div>
   )

@@ -70,7 +70,7 @@ function AuditRow({ entry }: { entry: Entry }) {
       </p>
       <p>{safe(entry.because)}</p>
       {changed.length > 0 && (
-        <p class="timeline-change">
+        <p class="row soft">
           {changed.map(({ what, from, to }) => (
             <span key={what}>
               {what} {from !== null && <s>{safe(from)}</s>} → {safe(to ?? 'none')}

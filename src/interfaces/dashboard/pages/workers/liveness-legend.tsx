@@ -29,7 +29,7 @@ const MEANINGS: readonly { readonly liveness: Liveness; readonly means: string }
 export function LivenessLegend({ hasRows }: { hasRows: boolean }) {
   return (
     <Section title="What the signs mean">
-      <dl class="signs">
+      <dl class="legend">
         {MEANINGS.map(({ liveness, means }) => (
           <div key={liveness}>
             <dt>
@@ -40,7 +40,7 @@ export function LivenessLegend({ hasRows }: { hasRows: boolean }) {
         ))}
       </dl>
       {hasRows && (
-        <p class="signs-rows">
+        <p class="legend-note">
           Of who works on rows of tables of your own, those tables and the config’s alive() are all
           that is known. Nothing refuses their late writes: a row is only written to while it is as
           it was judged.
