@@ -1,3 +1,5 @@
 export { crawleeStorage } from './features/crawlee/v3/storage.ts'
 export type { CrawleeStorage, CrawleeStorageOptions } from './features/crawlee/v3/storage.ts'
-export type { ItemKey } from './features/crawlee/session.ts'
+export type { CrawleeSessionOptions, ItemKey } from './features/crawlee/session.ts'
+export type { CrawleeModules } from './features/crawlee/v3/hooks.ts'
+export type { Duration, GroupPolicyOptions, PolicyOptions } from './index.ts'

@@ -23,7 +23,7 @@ import { handleNodeRequest, type Peer } from './lib/http/node-adapter.ts'
 import { TokenFile } from './app/token-file.ts'
 import { requireAccessOption } from './interfaces/http/required-access.ts'
 
-export type { Access, Visitor } from './interfaces/http/auth.ts'
+export type { Access, User } from './interfaces/http/auth.ts'
 export type { Role } from './core/model/role.ts'
 
 /** Options of `createHandler`. `access`, `tokens` or both are required. */

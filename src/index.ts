@@ -6,7 +6,14 @@ export type * from './interfaces/library/options.ts'
 export type * from './interfaces/library/types.ts'
 export type * from './presenters/records.ts'
 export type * from './presenters/results.ts'
-export type { AdoptedOptions } from './features/adopted/mapping.ts'
+export type {
+  AdoptedColumns,
+  AdoptedOptions,
+  AdoptedStatuses,
+  UserRow,
+} from './features/adopted/mapping.ts'
+export type { AlertOptions, ChannelOptions, WebhookOptions } from './features/alerts/config.ts'
+export type { AlertKind, ChannelName } from './features/alerts/rule.ts'
 export { defineConfig } from './app/config.ts'
 export type { Config, DatabaseOptions } from './app/config.ts'
 export { recoverOnStart } from './app/recover-on-start.ts'
@@ -40,4 +47,15 @@ export { canonicalUrl } from './core/model/url.ts'
 export type { InTransaction, Transaction } from './core/model/checkpoint.ts'
 export type { UnstuckEvent } from './core/model/event.ts'
 export type { NewItem } from './core/model/item.ts'
-export type { PolicyOptions } from './core/model/policy.ts'
+export type { GroupPolicyOptions, PolicyOptions } from './core/model/policy.ts'
+export type { Preset } from './core/model/policy-of.ts'
+export type { HealthState, Severity } from './core/decide/health.ts'
+export type { AdoptedRef, RunKind, RunStatus } from './core/model/run.ts'
+export type { TargetStatus } from './core/model/target.ts'
+export type {
+  Action as VerdictAction,
+  Decision,
+  RunEvidence,
+  Verdict as RecoveryVerdict,
+} from './core/model/verdict.ts'
+export type { Evidence, Liveness } from './core/model/worker.ts'

@@ -6,19 +6,21 @@ import type { BackgroundRecoveryOptions } from './app/start-background-recovery.
 
 // In what Next.js builds for the edge `next-edge.ts` stands in its place.
 
-export type { Access, Role, Visitor } from './http.ts'
-export type RegisterOptions = BackgroundRecoveryOptions
+export type { Access, Role, User } from './http.ts'
+export type { BackgroundRecoveryOptions as RegisterOptions } from './app/start-background-recovery.ts'
 
+/** Options of `unstuckRoutes` and `recoveryRoutes`. `access`, `tokens` or both are required. */
 export type RouteOptions = Omit<HandlerOptions, 'unstuck'>
 
-type Routes = Handler['routes']
+/** Handlers by method, for the exports of a route file. */
+export type Routes = Handler['routes']
 
 /**
  * For `instrumentation.ts`: `export { register } from 'unstuck/next'`. Recovers what is dead when the server starts, and
  * then looks after workers, runs and adopted tables for as long as it lives. Returns at once, never throws, starts once
  * however often it is called; in the edge runtime and while the app is built it does nothing.
  */
-export function register(options: RegisterOptions = {}): void {
+export function register(options: BackgroundRecoveryOptions = {}): void {
   if (process.env.NEXT_RUNTIME === 'edge') return
   if (process.env.NEXT_PHASE === 'phase-production-build') return
   const { db = 'the database of the config' } = options
@@ -75,7 +77,7 @@ const state = ((globalThis as { [STATE_KEY]?: SharedState })[STATE_KEY] ??= {
 })
 
 /** Not the address itself: it may hold a password. */
-function logLine({ log }: RegisterOptions, line: string): void {
+function logLine({ log }: BackgroundRecoveryOptions, line: string): void {
   if (log) void log(line)
   else process.stderr.write(`[unstuck] ${line}\n`)
 }

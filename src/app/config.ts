@@ -31,21 +31,21 @@ import { traceSettings } from '../presenters/policy-origin.ts'
 
 /** `unstuck.config.ts`, as users write it. */
 export type Config = {
-  /** `sqlite:PATH` (from this file's folder) or `postgres://…`. */
+  /** `sqlite:PATH` (from this file's folder) or `postgres://…`. @default 'sqlite:.unstuck/unstuck.db' */
   db?: string | undefined
-  /** PostgreSQL connections for the work of each process, 2 by default. Its heartbeat has two more. */
+  /** PostgreSQL connections for the work of each process. Its heartbeat has two more. @default 2 */
   connections?: number | undefined
-  /** How old a run without a known owner may get before it is failed: 5, 15 or 30 minutes. */
+  /** Idle time after which a run without a known owner fails: 5, 15 or 30 minutes. @default none */
   preset?: Preset | undefined
-  /** By source. */
+  /** By source; they win over those of a crawl. @default {} */
   policies?: Readonly<Record<string, PolicyOptions>> | undefined
-  /** The address of the dashboard, for links in alerts. */
+  /** The address of the dashboard, for links in alerts. @default none */
   url?: string | undefined
-  /** When to notify, and through which channels. */
+  /** When to notify, and through which channels. @default all kinds, shown in the dashboard only */
   alerts?: readonly AlertOptions[] | undefined
-  /** Where messages are sent. */
+  /** Where notifications go. @default nowhere */
   channels?: ChannelOptions | undefined
-  /** Your own tables, by a name for each. */
+  /** Your own tables, by a name for each. @default none */
   adopted?: Readonly<Record<string, AdoptedOptions>> | undefined
 }
 

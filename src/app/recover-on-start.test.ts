@@ -51,7 +51,7 @@ test('each log entry is one line, whatever the data; after its timeout it change
     /^\[unstuck\] run \w{8} of shown is running: .*\[unstuck\] no run is active/,
   )
   assert.doesNotMatch(said.replaceAll('\n', ''), /\p{Cc}/u)
-  assert.match(lines[3]!, /"error":"it took longer than 100 ms/)
+  assert.match(lines[3]!, /"message":"it took longer than 100 ms/)
   assert.equal(users.prepare('SELECT status FROM late').get()!['status'], 'running')
   users.close()
 })

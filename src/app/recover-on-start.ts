@@ -1,6 +1,7 @@
 import { hostname } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { messageOf, StoreUnavailableError } from '../core/model/errors.ts'
+import type { ErrorJson } from '../core/model/error-data.ts'
+import { messageOf, StoreUnavailableError, toUnstuckError } from '../core/model/errors.ts'
 import {
   checkCall,
   DURATION,
@@ -10,7 +11,7 @@ import {
   type Fields,
 } from '../core/model/fields.ts'
 import { shortId } from '../core/model/id.ts'
-import { progressOf, type Run } from '../core/model/run.ts'
+import { progressOf } from '../core/model/run.ts'
 import { humanizeDuration, parseDuration, type Duration } from '../core/model/time.ts'
 import { formatVerdict, type Verdict } from '../core/model/verdict.ts'
 import { safeText } from '../core/events/safe-text.ts'
@@ -19,6 +20,9 @@ import { databaseAddress, databaseExists } from '../lib/files/config-file.ts'
 import type { AssessedRun } from '../core/recovery/assess.ts'
 import { recover } from '../core/recovery/recover.ts'
 import type { Store } from '../core/store/store.ts'
+import type * as records from '../presenters/records.ts'
+import type * as results from '../presenters/results.ts'
+import { assessedRunView, verdictView } from '../presenters/view.ts'
 import { DATABASE_FIELDS, loadSettings, type DatabaseOptions } from './config.ts'
 import { contextFor } from './open-context.ts'
 import { openAll } from './open-database.ts'
@@ -33,13 +37,17 @@ export type RecoverOnStartOptions = DatabaseOptions & {
   dryRun?: boolean | undefined
 }
 
+/** What `recoverOnStart` returns. */
 export type StartReport = {
   /** Every live run, as it was found. */
-  readonly active: readonly Run[]
-  readonly verdicts: readonly Verdict[]
-  /** Why it did not come to its end; null when it did. */
-  readonly error: string | null
+  readonly active: readonly records.AssessedRun[]
+  /** What was decided about them. */
+  readonly verdicts: readonly results.Verdict[]
+  /** Why it did not finish; null if it did. What it has seen and done until then is above. */
+  readonly error: ErrorJson | null
 }
+
+type Progress = { readonly active: AssessedRun[]; readonly verdicts: Verdict[] }
 
 const TIMEOUT_MS = 30_000
 
@@ -51,31 +59,33 @@ const OPTIONS: Fields = {
 }
 
 /**
- * For any server, when it starts: recovers what is dead, and says what it saw and did, by the `unstuck.config.ts` of
- * the folder that it starts in. Do not wait for it; it runs beside the start, ends by itself, and never throws.
+ * Recovers what is dead when a server starts, and logs it. Do not await it: it runs beside the start, and never throws.
+ * @example void recoverOnStart()
  */
 export async function recoverOnStart(options: RecoverOnStartOptions = {}): Promise<StartReport> {
   const log = safeLog(typeof options?.log === 'function' ? options.log : toStdout)
   const timeoutMs = parseDuration(options?.timeout) ?? TIMEOUT_MS
-  // What was seen and done so far is told, however it ends.
-  const report: { active: Run[]; verdicts: Verdict[] } = { active: [], verdicts: [] }
+  const progress: Progress = { active: [], verdicts: [] }
   const deadline = new AbortController()
   try {
     checkCall('recoverOnStart()', options, OPTIONS)
-    await withTimeout(timeoutMs, recoverOnce(options, log, report, deadline.signal))
-    return { ...report, error: null }
+    await withTimeout(timeoutMs, recoverOnce(options, log, progress, deadline.signal))
+    return reportOf(progress, null)
   } catch (error) {
     deadline.abort()
-    const message = messageOf(error)
-    log(`recovery at the start did not come to its end: ${message}`)
-    return { active: [...report.active], verdicts: [...report.verdicts], error: message }
+    log(`recovery at the start did not finish: ${messageOf(error)}`)
+    return reportOf(progress, toUnstuckError(error).toJSON())
   }
+}
+
+function reportOf({ active, verdicts }: Progress, error: ErrorJson | null): StartReport {
+  return { active: active.map(assessedRunView), verdicts: verdicts.map(verdictView), error }
 }
 
 async function recoverOnce(
   { db, config, dryRun = false }: RecoverOnStartOptions,
   log: (line: string) => void,
-  report: { active: Run[]; verdicts: Verdict[] },
+  progress: Progress,
   deadline: AbortSignal,
 ): Promise<void> {
   const settings = await loadSettings(process.cwd(), config)
@@ -88,19 +98,19 @@ async function recoverOnce(
     const context = contextFor(stopAtDeadline(store, deadline), settings, actor)
     const logVerdict = (verdicts: readonly Verdict[]): void => {
       const newVerdicts = verdicts.filter(
-        (verdict) => !report.verdicts.some((one) => isSameVerdict(one, verdict)),
+        (verdict) => !progress.verdicts.some((one) => isSameVerdict(one, verdict)),
       )
       for (const verdict of newVerdicts) log(formatVerdict(verdict))
-      report.verdicts.push(...newVerdicts)
+      progress.verdicts.push(...newVerdicts)
     }
     const first = await recover(context, { dryRun, runs: dryRun || isPastGrace })
     const { runs: active } = first.assessment
     for (const assessed of active) log(describeRun(assessed))
     if (active.length === 0) log('no run is active')
-    report.active.push(...active.map(({ run }) => run))
+    progress.active.push(...active)
     logVerdict(first.verdicts)
     if (dryRun) return throwIfUnreadable(store)
-    // What has shown no sign at all may be about to: others start at the same moment.
+    // A run without any sign of life may show one soon: other processes start at the same moment.
     const graces = active
       .filter((one) => !one.owner && !isPastGrace(one))
       .map(({ policy }) => policy.startupGraceMs)
@@ -112,25 +122,25 @@ async function recoverOnce(
   }
 }
 
-/** What can be seen is recovered all the same; of the rest nobody shall think that all is well. */
+/** Tables that can be read are recovered all the same. The others must not look as if all were well. */
 function throwIfUnreadable({ unreadable }: Store): void {
   if (unreadable.length === 0) return
   const tables = unreadable.map(({ table, because }) => `${table} cannot be read: ${because}`)
   throw new StoreUnavailableError(tables.join(' '))
 }
 
-/** A row whose owner nobody knows shows no sign when its process starts; it has been still for long enough already. */
+/** A row without a known owner shows no sign of life when its process starts; this one has been idle for long enough. */
 function isPastGrace({ run, policy, evidence }: AssessedRun): boolean {
   const { staleAfterMs, startupGraceMs } = policy
   return run.adopted !== undefined && evidence.idleMs > (staleAfterMs ?? Infinity) + startupGraceMs
 }
 
-/** The same word about the same thing; what was done is always news. */
+/** The same verdict on the same run or target. An applied one is always new. */
 function isSameVerdict(a: Verdict, b: Verdict): boolean {
   return !b.applied && a.run === b.run && a.target === b.target && a.action === b.action
 }
 
-/** What is under way comes to its end; nothing is done to another run after that. */
+/** A change in progress finishes; after the deadline no other run is changed. */
 function stopAtDeadline(store: Store, deadline: AbortSignal): Store {
   return {
     ...store,

@@ -12,6 +12,7 @@ import { openAll } from './open-database.ts'
 import { startServices } from './start-services.ts'
 import { recoverOnStart, type RecoverOnStartOptions } from './recover-on-start.ts'
 
+/** Options of `register`. */
 export type BackgroundRecoveryOptions = RecoverOnStartOptions & {
   /** Keep recovering while the process lives; `false`: only at its start. @default true */
   monitor?: boolean | undefined
@@ -64,7 +65,8 @@ export async function startBackgroundRecovery(
     })
   } catch (failure) {
     // A config that cannot be used was told of by the recovery at the start.
-    if (messageOf(failure) !== error) logSafely(`nobody is looked after: ${messageOf(failure)}`)
+    if (messageOf(failure) !== error?.message)
+      logSafely(`nobody is looked after: ${messageOf(failure)}`)
   }
 }
 

@@ -79,7 +79,9 @@ function collect(folder: string): PublicApi {
   for (const { name, file, text } of [...byEntryPoint.values()].flat()) {
     const path = join(folder, file)
     const { declared, imported } = moduleOf(path)
-    for (const word of codeOf(text).match(/[A-Za-z_$][\w$]*/g) ?? []) {
+    for (const word of codeOf(text)
+      .replace(/\btypeof \w+/g, '')
+      .match(/[A-Za-z_$][\w$]*/g) ?? []) {
       if (!declared.has(word) && !imported.has(word)) continue
       const found = resolveName(path, word)
       if (found && !exported.has(`${found.file} ${found.name}`))
@@ -96,7 +98,7 @@ function readModule(file: string): Module {
   const exported = new Map<string, { file: string; name: string }>()
   let comment = ''
   for (const statement of readFileSync(file, 'utf8').split(
-    /\n(?=(?:export|import|declare|type|interface|\/\*\*)\b|\/\*\*)/,
+    /\n(?=(?:export|import|declare|type|interface)\b|\/\*\*(?!(?:(?!\*\/)[^])*\*\/\s*\|))/,
   )) {
     if (statement.startsWith('/**')) {
       const end = statement.indexOf('*/') + 2

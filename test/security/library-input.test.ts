@@ -150,7 +150,7 @@ test('S40 options of open, createHandler, recoverOnStart and RetryLaterError are
     /did you mean readOnly\?/,
   )
   const { error } = await recoverOnStart({ dryrun: true, log: () => {} } as never)
-  assert.match(error!, /there is no "dryrun"; did you mean dryRun\?/)
+  assert.match(error!.message, /there is no "dryrun"; did you mean dryRun\?/)
   const milliseconds = 5_000 as never
   assert.throws(() => new RetryLaterError(milliseconds), /takes a duration like '5m'/)
 })

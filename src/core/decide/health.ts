@@ -6,12 +6,7 @@ import { humanizeDuration, type Millis } from '../model/time.ts'
 import { blockedReason, type Decision } from '../model/verdict.ts'
 import type { LivenessAssessment } from './liveness.ts'
 
-/**
- * How a live run is doing, worst first; the only order. `orphaned`: its workers are lost and none has continued it ·
- * `dead`: no progress, and older than `abandonAfter` · `stalled`: no progress or too long, with a worker present ·
- * `unknown`: the liveness of its worker is unknown · `interrupted`: has work left and continues with the next worker ·
- * `paused`: kept by `onStale: 'keep'` beyond `staleAfter` · `waiting` to be started · `healthy`.
- */
+/** Worst first; the only order. */
 export const HEALTH_STATES = [
   'orphaned',
   'dead',
@@ -22,10 +17,17 @@ export const HEALTH_STATES = [
   'waiting',
   'healthy',
 ] as const
+/**
+ * How a live run is doing. `orphaned`: its workers are lost and none has continued it ·
+ * `dead`: no progress, and older than `abandonAfter` · `stalled`: no progress or too long, with a worker present ·
+ * `unknown`: the liveness of its worker is unknown · `interrupted`: has work left and continues with the next worker ·
+ * `paused`: kept by `onStale: 'keep'` beyond `staleAfter` · `waiting` to be started · `healthy`.
+ */
 export type HealthState = (typeof HEALTH_STATES)[number]
 
-/** Worst first. Exit code, colour and badge come from it: `ok` is 0, the others are 3. */
+/** Worst first. */
 export const SEVERITIES = ['stuck', 'attention', 'ok'] as const
+/** Exit code, colour and badge come from it: `ok` is 0, the others are 3. */
 export type Severity = (typeof SEVERITIES)[number]
 
 export type Health = {

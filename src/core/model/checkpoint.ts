@@ -25,7 +25,9 @@ export type Checkpoint = {
 
 /** The page's transaction, for the user's own tables. `?` placeholders on SQLite, `$1` on PostgreSQL. */
 export type Transaction = {
+  /** Runs one statement and returns its rows. */
   query(sql: string, params?: readonly unknown[]): Promise<Record<string, unknown>[]>
 }
-/** May be asynchronous: what it returns is awaited. */
+
+/** Writes to the user's own tables in the page's transaction. What it returns is awaited. */
 export type InTransaction = (tx: Transaction) => unknown

@@ -1,4 +1,3 @@
-import type { Claim } from './claim.ts'
 import type { ErrorCode, ErrorData, ErrorJson, Problem } from './error-data.ts'
 import { shortId } from './id.ts'
 import { LIMITS } from './limits.ts'
@@ -52,7 +51,7 @@ Object.defineProperty(UnstuckError.prototype, IS_UNSTUCK_ERROR, { value: true })
 /** A write came from a claim that is no longer the current one. Nothing was written: stop. */
 export class LeaseLostError extends UnstuckError<'E_LEASE_LOST'> {
   /** Called by Unstuck. */
-  constructor(claim: Pick<Claim, 'target' | 'epoch'>, because: string) {
+  constructor(claim: { readonly target: string; readonly epoch: number }, because: string) {
     const { target, epoch } = claim
     super(
       'E_LEASE_LOST',

@@ -1,18 +1,26 @@
-import type { RunId, TargetId } from './id.ts'
 import type { Verdict } from './verdict.ts'
 
-/** Events of a process, each emitted once. The log, the journal and `onEvent` receive them. */
+/**
+ * An event in a process, by `type`. Each is emitted once; the log, the journal and `onEvent` receive it. `run` and `target`
+ * are ids, `key` is the key of the target.
+ */
 export type UnstuckEvent =
   | { type: 'worker_start'; source: string; pid: number; presence: string }
+  /** A worker stopped. */
   | { type: 'worker_stop'; reason: string }
-  | { type: 'run_start'; run: RunId; source: string }
-  | { type: 'run_planned'; run: RunId; targets: number }
-  | { type: 'run_end'; run: RunId; status: string }
-  | { type: 'target_start'; run: RunId; target: TargetId; key: string; epoch: number; page: number }
+  /** A run started. */
+  | { type: 'run_start'; run: string; source: string }
+  /** All targets of a run are known. */
+  | { type: 'run_planned'; run: string; targets: number }
+  /** A run ended. */
+  | { type: 'run_end'; run: string; status: string }
+  /** A worker claimed a target; `page` is its last saved page. */
+  | { type: 'target_start'; run: string; target: string; key: string; epoch: number; page: number }
+  /** A page was saved. */
   | {
       type: 'page_complete'
-      run: RunId
-      target: TargetId
+      run: string
+      target: string
       key: string
       page: number
       items: number
@@ -20,37 +28,44 @@ export type UnstuckEvent =
   /** Characters that no database can store (NUL, lone surrogates) were replaced by U+FFFD. */
   | {
       type: 'text_replaced'
-      run: RunId
-      target: TargetId
+      run: string
+      target: string
       key: string
       page: number
       count: number
     }
-  | { type: 'target_complete'; run: RunId; target: TargetId; key: string; page: number }
+  /** The last page of a target was saved. */
+  | { type: 'target_complete'; run: string; target: string; key: string; page: number }
+  /** A page failed; `retryInMs` is null if the target failed for good. */
   | {
       type: 'target_error'
-      run: RunId
-      target: TargetId
+      run: string
+      target: string
       key: string
       page: number
       error: string
-      /** Null: the target failed for good. */
       retryInMs: number | null
     }
-  | { type: 'target_released'; run: RunId; target: TargetId; key: string; page: number }
-  | { type: 'lease_lost'; run: RunId; target: TargetId; key: string; because: string }
+  /** A worker released a target unfinished. */
+  | { type: 'target_released'; run: string; target: string; key: string; page: number }
+  /** Another worker has the target. */
+  | { type: 'lease_lost'; run: string; target: string; key: string; because: string }
+  /** The database accepted a heartbeat. */
   | { type: 'heartbeat'; claims: number; loopLagMs: number }
+  /** Recovery reached a verdict. */
   | { type: 'recovery'; verdict: Verdict }
   /** A run or target needs attention: only an operator can decide what happens to it. */
   | {
       type: 'alert'
-      run: RunId
-      target: TargetId | null
+      run: string
+      target: string | null
       source: string
       because: string
       command: string
     }
+  /** The database cannot be used now. */
   | { type: 'store_error'; message: string }
+  /** The database can be used again. */
   | { type: 'store_recovered'; afterMs: number }
 
 export type Emit = (event: UnstuckEvent) => void

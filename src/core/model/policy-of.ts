@@ -8,6 +8,7 @@ export const PRESETS = {
   staging: { staleAfterMs: 15 * 60_000, onStale: 'fail' },
   production: { staleAfterMs: 30 * 60_000, onStale: 'fail' },
 } as const satisfies Record<string, Partial<Policy>>
+/** Sets `onStale: 'fail'` and `staleAfter`: 5, 15 or 30 minutes. */
 export type Preset = keyof typeof PRESETS
 
 /** The policies of a config. Plain JSON: it is also sent to the heartbeat thread. */

@@ -9,6 +9,7 @@ export const TARGET_STATUSES = [
   'stuck',
   'parked',
 ] as const
+/** Where a target stands. `planned`: waits for a worker. `stuck` and `parked` need an operator. */
 export type TargetStatus = (typeof TARGET_STATUSES)[number]
 
 /** In these a target waits for a person. */

@@ -1,4 +1,4 @@
-import { shortId, type RunId, type TargetId } from './id.ts'
+import { shortId } from './id.ts'
 import { describeRow, type AdoptedRef, type AdoptedRun, type Run, type RunStatus } from './run.ts'
 import type { TargetStatus } from './target.ts'
 import type { Evidence, Liveness } from './worker.ts'
@@ -42,28 +42,45 @@ export const RUN_STATUS_AFTER: Readonly<Partial<Record<Action, RunStatus>>> = {
 
 /** What a verdict about a run as a whole was made of. */
 export type RunEvidence = {
+  /** Time since it was created. */
   readonly ageMs: number
   /** Since anything of it last changed. */
   readonly idleMs: number
+  /** Saved pages. */
   readonly pages: number
+  /** Items saved as new or changed. */
   readonly extracted: number
+  /** Records that pages left out, and items that had not changed. */
   readonly skipped: number
+  /** Whether anything was saved or reported. */
   readonly hasProgress: boolean
   /** Of the worker that has it, or last had it; null when none is known. */
   readonly owner: Evidence | null
 }
 
 /** A decision and the reason for it. */
-export type Decision = { readonly action: Action; readonly because: string }
+export type Decision = {
+  /** What follows. */
+  readonly action: Action
+  /** Why. */
+  readonly because: string
+}
 
 /** A decision about a run or a target, with all that led to it and what came of it. */
 export type Verdict = Decision & {
-  readonly run: RunId
+  /** The id of the run. */
+  readonly run: string
+  /** The source of the run. */
   readonly source: string
-  readonly target: TargetId | null
+  /** The id of the target; null if the verdict is about the run as a whole. */
+  readonly target: string | null
+  /** Whether the worker that holds it is alive. */
   readonly liveness: Liveness
+  /** The facts that the verdict is based on. */
   readonly evidence: Evidence | RunEvidence
+  /** The status before. */
   readonly from: string
+  /** The status after. */
   readonly to: string
   /** False in a dry run, and when the row was no longer what had been judged. */
   readonly applied: boolean

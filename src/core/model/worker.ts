@@ -42,15 +42,23 @@ export type Worker = {
 
 /** What the store and the kernel can tell about a worker at one moment. */
 export type Evidence = {
+  /** Whether the worker's lock is held: `free` proves its death. */
   readonly presence: 'held' | 'free' | 'unknown'
-  readonly presenceKind: Presence['kind']
+  /** What kind of lock it is. */
+  readonly presenceKind: 'file' | 'session' | 'none'
+  /** Whether its process is in the process table of this host. */
   readonly process: 'alive' | 'gone' | 'unknown'
   /** Since its last beat, by the store's clock. */
   readonly heartbeatAgeMs: number
+  /** Time between two of its heartbeats. */
   readonly heartbeatMs: number
+  /** Time without a heartbeat after which it loses its claims. */
   readonly leaseMs: number
+  /** How far its event loop lagged behind at the last heartbeat. */
   readonly loopLagMs: number
+  /** The host that it runs on. */
   readonly host: string
+  /** Its process id. */
   readonly pid: number
   /** In place of process and host, for one that is known by a user's own table alone. */
   readonly label?: string

@@ -7,53 +7,71 @@ export type UserRow = Readonly<Record<string, unknown>>
 export type AdoptedOptions = {
   /** `runs`, or with its schema: `course_crawler.crawl_runs`. */
   table: string
-  /** `runs`: each row is a run. `targets`: each row is a target, and the whole table is one run. */
+  /** `runs`: each row is a run. `targets`: each row is a target, and the whole table is one run. @default 'runs' */
   kind?: 'runs' | 'targets' | undefined
-  /** The table's database; default: Unstuck's own. */
+  /** The table's database. @default Unstuck's own */
   db?: string | undefined
+  /** Its columns, by field. */
   columns: AdoptedColumns
+  /** Its status values, by meaning. */
   statuses: AdoptedStatuses
-  /** Returns the path of the checkpoint file. A run whose file is not empty can be continued. */
+  /** Returns the path of the checkpoint file. A run whose file is not empty can be continued. @default none */
   checkpoint?: ((row: UserRow) => string | null | undefined) | undefined
-  /** Returns the path of the output folder. A file in it counts as progress. */
+  /** Returns the path of the output folder. A file in it counts as progress. @default none */
   outputDir?: ((row: UserRow) => string | null | undefined) | undefined
-  /** The folder with these files; default: the folder of the config. Paths outside of it are not read. */
+  /** The folder with these files. Paths outside of it are not read. @default the folder of the config */
   filesIn?: string | undefined
-  /** Returns whether a worker is alive; anything but true and false means unknown. */
+  /** Returns whether a worker is alive; anything but true and false means unknown. @default unknown */
   alive?: ((row: UserRow) => unknown) | undefined
-  /** Called after recovery put the row back in the queue, to start it again. */
+  /** Called after recovery put the row back in the queue, to start it again. @default nothing */
   onResume?: ((row: UserRow) => unknown) | undefined
+  /** For its rows. @default that of the config */
   policy?: PolicyOptions | undefined
-  /** The time zone of times without one; default: UTC. */
+  /** The time zone of times without one. @default 'UTC' */
   timeZone?: string | undefined
 }
 
 /** Column names by field. Times may be timestamps, text, or numbers of seconds, milliseconds or microseconds. */
 export type AdoptedColumns = {
+  /** The key of the row. */
   id: string
+  /** Its status. */
   status: string
   /** What the run is for; default: the table's name in the config. */
   source?: string | undefined
+  /** When it started. */
   startedAt?: string | undefined
+  /** When it ended. */
   finishedAt?: string | undefined
+  /** Why it failed. */
   error?: string | undefined
   /** Updated by the worker while it is alive. */
   heartbeatAt?: string | undefined
   /** When the work last progressed, unlike a heartbeat. */
   activityAt?: string | undefined
+  /** The worker that has it. */
   owner?: string | undefined
+  /** Items saved. */
   extracted?: string | undefined
+  /** Items left out. */
   skipped?: string | undefined
+  /** Finished units of work. */
   done?: string | undefined
+  /** All units of work. */
   total?: string | undefined
   /** A run with anything but null, '' and {} can be continued. */
   checkpoint?: string | undefined
-  // Only for tables of targets:
+  /** Only for targets: names it within the table. */
   key?: string | undefined
+  /** Only for targets: its group. */
   group?: string | undefined
+  /** Only for targets: its address. */
   url?: string | undefined
+  /** Only for targets: the last finished page. */
   page?: string | undefined
+  /** Only for targets: how many pages there will be. */
   pageTarget?: string | undefined
+  /** Only for targets: how often it was tried. */
   attempts?: string | undefined
 }
 
@@ -68,13 +86,19 @@ export type AdoptedStatuses = {
   queued?: string | readonly string[] | undefined
   /** Stopped with work left; waits to be continued. */
   interrupted?: string | readonly string[] | undefined
+  /** Ended well; of a target: done. */
   succeeded?: string | readonly string[] | undefined
+  /** Ended with an error. */
   failed?: string | readonly string[] | undefined
+  /** Ended by an operator. */
   cancelled?: string | readonly string[] | undefined
+  /** Ended because it was dead. */
   abandoned?: string | readonly string[] | undefined
-  // Only for tables of targets, where `active` is in progress and `succeeded` is done:
+  /** Only for targets: waits for a worker. */
   planned?: string | readonly string[] | undefined
+  /** Only for targets: needs an operator. */
   stuck?: string | readonly string[] | undefined
+  /** Only for targets: set aside. */
   parked?: string | readonly string[] | undefined
 }
 

@@ -37,19 +37,26 @@ export type AlertOptions = {
   | { when: Exclude<AlertKind, 'orphans'> }
 )
 
-type WebhookOptions = {
+/** The address that notifications are sent to. */
+export type WebhookOptions = {
   /** Undefined (its environment variable is not set): a warning, and nothing is sent. */
   url: string | undefined
-  /** It may be on a private network. */
+  /** Whether it may be on a private network. @default false */
   allowPrivate?: boolean | undefined
+  /** Whether it may be without encryption. @default false */
   allowHttp?: boolean | undefined
 }
 
 /** `channels` in the config. */
 export type ChannelOptions = {
+  /** An incoming webhook of Slack. @default none */
   slack?: WebhookOptions | undefined
+  /**
+   * A mail server, as in `smtps://user:password@host`, the sender and the recipients. Needs the package `nodemailer`.
+   * @default none
+   */
   email?: { smtp: string | undefined; from: string; to: readonly string[] } | undefined
-  /** `secret`: messages are signed with it. */
+  /** Any other address. Messages are signed with `secret`. @default none */
   webhook?: (WebhookOptions & { secret?: string | undefined }) | undefined
 }
 

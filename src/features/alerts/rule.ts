@@ -1,9 +1,11 @@
 /** The events that can raise an alert. */
 export const ALERT_KINDS = ['orphans', 'dead', 'parked', 'silent', 'overrun', 'gave-up'] as const
+/** What can raise an alert. */
 export type AlertKind = (typeof ALERT_KINDS)[number]
 
 /** The channels of notifications. */
 export const CHANNEL_NAMES = ['slack', 'email', 'webhook'] as const
+/** The name of a channel. */
 export type ChannelName = (typeof CHANNEL_NAMES)[number]
 
 /** When to alert, for which sources, and over which channels. */

@@ -19,22 +19,23 @@ import { withStorages, type Storage, type StorageDatabase } from './store/store.
 import { RequestQueueStore } from './request-queue-store.ts'
 import { StopSignals } from './stop-signals.ts'
 
+/** Options of the storages for Crawlee that do not depend on its version. */
 export type CrawleeSessionOptions = {
-  /** `sqlite:PATH` or `postgres://…`; else UNSTUCK_DB, else the default. */
-  db?: string
-  /** PostgreSQL connections for the storages, 2 by default. The heartbeat has two more. */
-  connections?: number
-  /** For the runs of its queues. */
-  policy?: PolicyOptions
-  /** The key of an item: one that is pushed again replaces the one before, in its place. */
-  itemKey?: ItemKey
-  /** False: SIGTERM and SIGINT are none of its business. */
-  signals?: boolean
-  /** Hears what happens, a line each; else stderr does. */
-  log?: (line: string) => unknown
+  /** `sqlite:PATH` or `postgres://…`. @default `UNSTUCK_DB`, else `'sqlite:.unstuck/unstuck.db'` */
+  db?: string | undefined
+  /** PostgreSQL connections for the storages. The heartbeat has two more. @default 2 */
+  connections?: number | undefined
+  /** For the runs of its queues. @default {} */
+  policy?: PolicyOptions | undefined
+  /** Returns the key of an item: an item with the same key replaces the earlier one. @default each item is its own */
+  itemKey?: ItemKey | undefined
+  /** Whether SIGTERM and SIGINT stop its crawlers. Set to `false` to handle the signals yourself. @default true */
+  signals?: boolean | undefined
+  /** Gets a line for each event. @default stderr */
+  log?: ((line: string) => unknown) | undefined
 }
 
-/** Undefined, null, NaN or an empty text: this item has none, and is its own. */
+/** Returns the key of an item. Undefined, null, NaN or an empty text: the item has none, and is stored by itself. */
 export type ItemKey = (
   item: Record<string, unknown>,
   dataset: string,

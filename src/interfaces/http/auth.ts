@@ -26,8 +26,15 @@ import { LOCAL_NAME } from '../../app/tokens.ts'
 /** Authenticates a request by the sessions of the surrounding server. Returns null to deny access. */
 export type Access = (
   request: Request,
-) => Visitor | null | undefined | Promise<Visitor | null | undefined>
-export type Visitor = { readonly name: string; readonly role: Role }
+) => User | null | undefined | Promise<User | null | undefined>
+
+/** A user of the dashboard and the API. */
+export type User = {
+  /** For the audit trail. */
+  readonly name: string
+  /** What the user may do. */
+  readonly role: Role
+}
 
 export type AuthOptions = {
   readonly tokens: TokenFile | null
@@ -165,7 +172,7 @@ export class Auth {
   }
 
   /** Calls the user's function, which may throw, or never return. */
-  async #callAccess(access: Access, request: Request): Promise<Visitor | null | undefined> {
+  async #callAccess(access: Access, request: Request): Promise<User | null | undefined> {
     const ms = this.#options.accessTimeoutMs ?? ACCESS_TIMEOUT_MS
     const late = accessTimedOut(ms)
     try {
@@ -238,7 +245,7 @@ function checkOrigin({ method, headers }: Request, own: URL | null): void {
   if (site === null && origin === null) throw wrongOrigin()
 }
 
-function toCaller(user: Visitor | null | undefined, address: string | null): Caller | null {
+function toCaller(user: User | null | undefined, address: string | null): Caller | null {
   if (!user) return null
   const { name, role } = user
   if (!ROLES.includes(role) || typeof name !== 'string' || name === '') return null

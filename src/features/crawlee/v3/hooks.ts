@@ -6,11 +6,18 @@ import { bindToTask, currentTask } from '../claimed-request.ts'
 import type { StoppableCrawler } from '../session.ts'
 
 /**
- * What Crawlee tells no storage: which request the code at hand works on, which crawlers there are, and that a batch of new
- * requests is only half in. Its crawlers and queues are taught to, once per copy of Crawlee in the process; those on another storage
- * are left as they are.
+ * Crawlee does not report to a storage which request the current code works on, which crawlers exist, and that a batch of new
+ * requests is incomplete. The hooks add that to its crawlers and queues, once per copy of Crawlee in the process; crawlers on
+ * another storage are left as they are.
  */
-export type CrawleeModules = { readonly core: unknown; readonly basic: unknown }
+
+/** The modules of Crawlee that are hooked. */
+export type CrawleeModules = {
+  /** `await import('@crawlee/core')` */
+  readonly core: unknown
+  /** `await import('@crawlee/basic')` */
+  readonly basic: unknown
+}
 
 type Method = (this: unknown, ...args: unknown[]) => Promise<unknown>
 type Crawler = StoppableCrawler &

@@ -8,9 +8,23 @@ import { installHooks, removeHooks, findMissing, type CrawleeModules } from './h
 import { KeyValueStore, KeyValueStoreCollection } from './key-value-store.ts'
 import { RequestQueue, RequestQueueCollection } from './request-queue.ts'
 
+/** Options of `crawleeStorage`. */
 export type CrawleeStorageOptions = CrawleeSessionOptions & {
-  /** Where they cannot be found by themselves, as in a bundle: `{ core: await import('@crawlee/core'), basic: … }`. */
-  crawlee?: CrawleeModules
+  /**
+   * Crawlee's modules `@crawlee/core` and `@crawlee/basic`, for a bundle, where they cannot be found. @default those that
+   * the program uses
+   */
+  crawlee?: CrawleeModules | undefined
+}
+
+/** Storages for Crawlee, from `crawleeStorage`. */
+export interface CrawleeStorage extends crawlee.StorageClient, AsyncDisposable {
+  /** Called by Crawlee at every start: continues an unfinished crawl, else makes room for a new one. */
+  purge(): Promise<void>
+  /** Called by Crawlee at the end of a crawler: releases the requests that it fetched ahead. The storage stays usable. */
+  teardown(): Promise<void>
+  /** Releases all requests and closes the database. */
+  close(): Promise<void>
 }
 
 const OPTION_TYPES: Readonly<Record<keyof CrawleeStorageOptions, string>> = {
@@ -23,14 +37,18 @@ const OPTION_TYPES: Readonly<Record<keyof CrawleeStorageOptions, string>> = {
   crawlee: 'object',
 }
 
-/** Storages for Crawlee 3 in SQLite or PostgreSQL: give it to `new Configuration({ storageClient })`. */
+/**
+ * Opens storages for Crawlee 3 in SQLite or PostgreSQL.
+ * @throws {UsageError} @throws {DatabaseError}
+ * @example new CheerioCrawler({ requestHandler }, new Configuration({ storageClient: await crawleeStorage() }))
+ */
 export async function crawleeStorage(options: CrawleeStorageOptions = {}): Promise<CrawleeStorage> {
   checkOptions(options)
-  const { crawlee: modules, ...depot } = options
-  return new CrawleeStorage(await CrawleeSession.open(depot), modules)
+  const { crawlee: modules, ...sessionOptions } = options
+  return new StorageClient(await CrawleeSession.open(sessionOptions), modules)
 }
 
-export class CrawleeStorage implements crawlee.StorageClient {
+class StorageClient implements CrawleeStorage {
   /** There is no rate limit. */
   readonly stats = { rateLimitErrors: [] as number[] }
   readonly #session: CrawleeSession
@@ -69,12 +87,10 @@ export class CrawleeStorage implements crawlee.StorageClient {
     return new RequestQueue(this.#session, id)
   }
 
-  /** Called by Crawlee at every start: continues an unfinished crawl, else makes room for a new one. */
   purge(): Promise<void> {
     return purgeDefaults(this.#session)
   }
 
-  /** What Crawlee calls when a crawler has ended: hands back what it had fetched ahead. It can be used on. */
   teardown(): Promise<void> {
     return this.#session.releaseIdle()
   }
@@ -83,7 +99,6 @@ export class CrawleeStorage implements crawlee.StorageClient {
     return Promise.resolve()
   }
 
-  /** Hands everything back and lets go of the database. */
   async close(): Promise<void> {
     removeHooks(this)
     await this.#session.close()
