@@ -18,5 +18,5 @@ export async function limitConcurrency<T>(
   const limit = LIMITS.get(server) ?? new ConcurrencyLimit(CONCURRENT_MAX, QUEUED_MAX, tooMany)
   LIMITS.set(server, limit)
   const key = JSON.stringify([caller.name, caller.by === 'local' ? null : caller.address])
-  return limit.run(key, signal, read)
+  return limit.run(key, [signal], read)
 }

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { isIP, type AddressInfo } from 'node:net'
 import { messageOf, UsageError } from '../../core/model/errors.ts'
+import { handleNodeRequest, type Fetch } from '../../lib/http/node-adapter.ts'
 import { NodeServer, type ServerLimits } from '../../lib/http/node-server.ts'
 import { errorResponse } from '../../lib/http/response.ts'
 import type { App } from './app.ts'
@@ -29,12 +30,13 @@ export class HttpServer {
   constructor(app: App, options: ServerOptions) {
     this.#app = app
     this.#options = options
+    const fetch: Fetch = async (request, peer) =>
+      // No client sends two Host headers by mistake.
+      request.headers.get('host')?.includes(',') === true
+        ? errorResponse(severalHosts())
+        : app.fetch(request, peer)
     this.#server = new NodeServer(
-      // Two Host headers are never sent by mistake.
-      async (request, peer) =>
-        request.headers.get('host')?.includes(',') === true
-          ? errorResponse(severalHosts())
-          : app.fetch(request, peer),
+      (incoming, outgoing, trust) => handleNodeRequest(fetch, incoming, outgoing, { trust }),
       {
         limits: { ...LIMITS, ...options.limits },
         drainMs: DRAIN_MS,

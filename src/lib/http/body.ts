@@ -1,5 +1,6 @@
 import { messageOf } from '../../core/model/errors.ts'
 import type { HttpError } from './errors.ts'
+import type { JsonRequest } from './node-adapter.ts'
 
 const DEPTH_MAX = 32
 
@@ -15,7 +16,7 @@ export type BodyErrors = {
  * or script of another site can send one, and a body above the limit is refused before it is in memory.
  */
 export async function readJson(
-  { headers, body }: Request,
+  { headers, body }: JsonRequest,
   bytesMax: number,
   errors: BodyErrors,
 ): Promise<unknown> {
@@ -40,7 +41,7 @@ export async function readJson(
 }
 
 /** Returns whether the headers announce a body. */
-export function hasBody({ headers }: Request): boolean {
+export function hasBody({ headers }: Pick<JsonRequest, 'headers'>): boolean {
   return headers.has('transfer-encoding') || Number(headers.get('content-length') ?? 0) > 0
 }
 

@@ -15,13 +15,14 @@ export class ConcurrencyLimit {
     this.#tooMany = tooMany
   }
 
-  /** Runs the task when it is its turn. Rejects when the signal fires before that, and gives up its place. */
-  async run<T>(key: string, signal: AbortSignal, task: () => Promise<T>): Promise<T> {
-    signal.throwIfAborted()
+  /** Runs the task when it is its turn. Rejects if one of the signals fires before that. */
+  async run<T>(key: string, signals: readonly AbortSignal[], task: () => Promise<T>): Promise<T> {
+    for (const signal of signals) signal.throwIfAborted()
     const slots = this.#slots.get(key) ?? { running: 0, queued: [] }
     this.#slots.set(key, slots)
     if (slots.running < this.#max) slots.running++
-    else if (slots.queued.length < this.#queueMax) await turnIn(slots.queued, signal)
+    else if (slots.queued.length < this.#queueMax)
+      await turnIn(slots.queued, AbortSignal.any([...signals]))
     else throw this.#tooMany()
     try {
       return await task()

@@ -1,6 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { hasBody } from './body.ts'
+import type { JsonReply } from './response.ts'
 
 /** What a server knows about the sender of a request. */
 export type Peer = {
@@ -14,6 +16,64 @@ export type Peer = {
 }
 
 export type Fetch = (request: Request, peer: Peer) => Promise<Response>
+
+/** Handles a request of Node's server. `trust`: see `Peer`. */
+export type NodeHandler = (
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  trust: () => void,
+) => Promise<void>
+
+/** The part of a `Request` that an API with JSON bodies reads. It is made without web streams, in a third of the time. */
+export type JsonRequest = {
+  readonly method: string
+  readonly headers: Pick<Headers, 'get' | 'has'>
+  readonly body: AsyncIterable<Uint8Array> | null
+  /** Fires when the client hangs up before it has the response. */
+  readonly signal: AbortSignal
+}
+
+/** Returns a handler for an API with JSON bodies. */
+export function jsonHandler(
+  handle: (request: JsonRequest, path: string, trust: () => void) => Promise<JsonReply>,
+): NodeHandler {
+  return async (incoming, outgoing, trust) => {
+    const [path] = splitUrl(incoming.url)
+    const reply = await handle(toJsonRequest(incoming, outgoing), path, trust)
+    if (outgoing.destroyed) return
+    await afterBody(incoming, () => {
+      outgoing.writeHead(reply.status, reply.headers)
+      outgoing.end(reply.text)
+    })
+  }
+}
+
+function toJsonRequest(incoming: IncomingMessage, outgoing: ServerResponse): JsonRequest {
+  const { method = 'GET', headersDistinct } = incoming
+  let disconnected: AbortSignal | undefined
+  return {
+    method,
+    headers: {
+      get: (name) => headersDistinct[name]?.join(', ') ?? null,
+      has: (name) => headersDistinct[name] !== undefined,
+    },
+    body: incoming.iterator({ destroyOnReturn: false }),
+    // Most calls do not read it.
+    get signal() {
+      return (disconnected ??= disconnectSignal(outgoing))
+    },
+  }
+}
+
+function disconnectSignal(outgoing: ServerResponse): AbortSignal {
+  const disconnected = new AbortController()
+  if (outgoing.destroyed) disconnected.abort()
+  outgoing.once('close', () => {
+    // To abort costs much, and after the response it has no effect.
+    if (!outgoing.writableFinished) disconnected.abort()
+  })
+  return disconnected.signal
+}
 
 type AdapterOptions = {
   readonly trust?: () => void
@@ -31,10 +91,9 @@ export async function handleNodeRequest(
   outgoing: ServerResponse,
   { trust, url = incoming.url, body }: AdapterOptions = {},
 ): Promise<void> {
-  const disconnected = new AbortController()
-  outgoing.once('close', () => disconnected.abort())
-  const [path = '/', ...query] = (url ?? '/').replace(/^[a-z]+:\/\/[^/?]*/i, '').split('?')
-  const request = toRequest(incoming, path, query.join('?'), body, disconnected.signal)
+  const disconnected = disconnectSignal(outgoing)
+  const [path, query] = splitUrl(url)
+  const request = toRequest(incoming, path, query, body, disconnected)
   const address = incoming.socket.remoteAddress ?? null
   const response = await fetch(request, {
     address,
@@ -42,12 +101,26 @@ export async function handleNodeRequest(
     hasWholePath: true,
     ...(trust && { trust }),
   })
-  if (disconnected.signal.aborted) {
+  if (disconnected.aborted) {
     await response.body?.cancel().catch(() => {})
     return
   }
+  await afterBody(incoming, () => sendResponse(response, outgoing))
+}
+
+/** Returns the path and the query of a request. */
+function splitUrl(url = '/'): [path: string, query: string] {
+  const [path = '/', ...query] = url.replace(/^[a-z]+:\/\/[^/?]*/i, '').split('?')
+  return [path, query.join('?')]
+}
+
+/** Sends a response when the request is read, or too long to be read. */
+async function afterBody(
+  incoming: IncomingMessage,
+  send: () => void | Promise<void>,
+): Promise<void> {
   const isRead = await discardRest(incoming)
-  await sendResponse(response, outgoing)
+  await send()
   // Closing at once could discard the response before the client reads it.
   if (!isRead) setTimeout(() => incoming.destroy(), DRAIN_MS).unref()
 }
@@ -83,7 +156,7 @@ function toRequest(
   const address = new URL(`${isEncrypted ? 'https' : 'http'}://unstuck.invalid/`)
   address.pathname = path
   address.search = query
-  if (method === 'GET' || method === 'HEAD')
+  if (method === 'GET' || method === 'HEAD' || (body === undefined && !hasBody({ headers })))
     return new Request(address, { method, headers, signal })
   return new Request(address, {
     method,

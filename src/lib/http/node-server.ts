@@ -4,7 +4,7 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { Connections } from './connections.ts'
 import type { HttpError } from './errors.ts'
-import { handleNodeRequest, type Fetch } from './node-adapter.ts'
+import type { NodeHandler } from './node-adapter.ts'
 import { errorText } from './response.ts'
 
 export type ServerLimits = {
@@ -30,15 +30,15 @@ const KEEP_ALIVE_MS = 75_000
 export class NodeServer {
   /** For listening on a port or a socket. */
   readonly server: Server
-  readonly #fetch: Fetch
+  readonly #handle: NodeHandler
   readonly #drainMs: number
   readonly #connections: Connections
   /** Connections with a call under way. */
   readonly #busy = new Set<Socket>()
   #isStopping = false
 
-  constructor(fetch: Fetch, { limits, drainMs, malformed }: NodeServerOptions) {
-    this.#fetch = fetch
+  constructor(handle: NodeHandler, { limits, drainMs, malformed }: NodeServerOptions) {
+    this.#handle = handle
     this.#drainMs = drainMs
     this.#connections = new Connections(limits.connections)
     const settings = {
@@ -80,11 +80,11 @@ export class NodeServer {
       if (this.#isStopping) socket.destroySoon()
     })
     const trust = (): void => this.#connections.trust(socket)
-    handleNodeRequest(this.#fetch, request, response, { trust }).catch(() => response.destroy())
+    this.#handle(request, response, trust).catch(() => response.destroy())
   }
 }
 
-/** Answers what could not be read as a request, or arrived too slowly. */
+/** Responds to a request that could not be parsed, or arrived too slowly. */
 function rejectSocket(
   socket: Duplex,
   { code }: NodeJS.ErrnoException,

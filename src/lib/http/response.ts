@@ -38,22 +38,38 @@ const JSON_HEADERS = {
   'x-content-type-options': 'nosniff',
 } as const
 
+/** A response as text. */
+export type JsonReply = {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly text: string
+}
+
 /** Returns data as JSON that is also safe to print on a terminal. */
-export function jsonResponse(
+export function jsonReply(
   data: unknown,
   status = 200,
   headers: Readonly<Record<string, string>> = {},
-): Response {
+): JsonReply {
   const text = safeJson(data)
   const length = String(Buffer.byteLength(text))
-  return new Response(text, {
-    status,
-    headers: { ...JSON_HEADERS, 'content-length': length, ...headers },
-  })
+  return { status, headers: { ...JSON_HEADERS, 'content-length': length, ...headers }, text }
+}
+
+export function errorReply(error: HttpError): JsonReply {
+  return jsonReply(errorBody(error), error.status, error.headers)
+}
+
+export function jsonResponse(...parts: Parameters<typeof jsonReply>): Response {
+  return toResponse(jsonReply(...parts))
 }
 
 export function errorResponse(error: HttpError): Response {
-  return jsonResponse(errorBody(error), error.status, error.headers)
+  return toResponse(errorReply(error))
+}
+
+function toResponse({ status, headers, text }: JsonReply): Response {
+  return new Response(text, { status, headers })
 }
 
 /** Returns an error as the bytes of a response, for a connection on which no request could be read. */

@@ -2,9 +2,9 @@ import type { AddressInfo } from 'node:net'
 import { registerSecrets } from '../../../core/model/redact.ts'
 import type { RunHandle } from '../../../core/worker/run-handle.ts'
 import { logUnexpected } from '../../../lib/http/errors.ts'
-import type { Peer } from '../../../lib/http/node-adapter.ts'
+import { jsonHandler, type JsonRequest } from '../../../lib/http/node-adapter.ts'
 import { NodeServer } from '../../../lib/http/node-server.ts'
-import { errorResponse, jsonResponse } from '../../../lib/http/response.ts'
+import { errorReply, jsonReply, type JsonReply } from '../../../lib/http/response.ts'
 import type { Endpoint, EndpointSession, RunHooks } from '../endpoint.ts'
 import {
   internalError,
@@ -49,7 +49,8 @@ export class RunApi implements Endpoint {
   constructor(options: RunApiOptions = {}) {
     this.#options = options
     this.#limits = { ...LIMITS, ...options.limits }
-    this.#server = new NodeServer((request, peer) => this.#fetch(request, peer), {
+    const handler = jsonHandler((request, path, trust) => this.#handle(request, path, trust))
+    this.#server = new NodeServer(handler, {
       limits: this.#limits,
       drainMs: DRAIN_MS,
       malformed: malformedRequest,
@@ -101,26 +102,26 @@ export class RunApi implements Endpoint {
     this.#host = `127.0.0.1:${(server.address() as AddressInfo).port}`
   }
 
-  async #fetch(request: Request, { path = '/', trust }: Peer): Promise<Response> {
+  async #handle(request: JsonRequest, path: string, trust: () => void): Promise<JsonReply> {
     try {
       this.#checkHost(request)
       const [, id = '', call = ''] = /^\/([^/]*)(.*)/.exec(path) ?? []
       const session = this.#sessions.get(id)
       const isAuthorized = RunSession.isAuthorized(session, request.headers.get('authorization'))
       if (!session || !isAuthorized) throw unauthorized()
-      trust?.()
-      return jsonResponse(await session.call(request, call || '/'))
+      trust()
+      return jsonReply(await session.call(request, call || '/'))
     } catch (error) {
       const { log = () => {} } = this.#options
       const what = `run API, ${request.method} ${path}`
-      return errorResponse(
+      return errorReply(
         toHttpError(error) ?? internalError(logUnexpected(error, what, request.signal, log)),
       )
     }
   }
 
   /** Refuses other names than the API's own, which a web page could point to this machine (DNS rebinding). */
-  #checkHost({ headers }: Request): void {
+  #checkHost({ headers }: JsonRequest): void {
     if (this.#options.socketFolder !== undefined) return
     const host = headers.get('host')
     const isLocal = host === this.#host || host === this.#host.replace('127.0.0.1', 'localhost')

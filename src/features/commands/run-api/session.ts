@@ -3,6 +3,7 @@ import { abortable } from '../../../core/worker/abortable.ts'
 import type { RunHandle } from '../../../core/worker/run-handle.ts'
 import { hasBody, readJson } from '../../../lib/http/body.ts'
 import { ConcurrencyLimit } from '../../../lib/http/limit-concurrency.ts'
+import type { JsonRequest } from '../../../lib/http/node-adapter.ts'
 import type { Input } from '../../../lib/http/route.ts'
 import { validateCall } from '../../../lib/http/validate-call.ts'
 import type { RunHooks } from '../endpoint.ts'
@@ -56,7 +57,7 @@ export class RunSession {
   }
 
   /** Handles an authorized call. Returns the data of the response. */
-  async call(request: Request, path: string): Promise<unknown> {
+  async call(request: JsonRequest, path: string): Promise<unknown> {
     this.#hooks.onCall()
     const route = ROUTES.find((one) => one.path === path)
     if (!route) throw notFound(CALLS)
@@ -70,11 +71,11 @@ export class RunSession {
     const handle = async (input: Input): Promise<unknown> =>
       route.handle({ ...input, run: this.#run })
     if (route.skipsQueue) return handle(await readInput())
-    return this.#calls.run('', request.signal, async () => {
+    return this.#calls.run('', [request.signal], async () => {
       const input = await readInput()
       const closed = this.#closed.signal
       // A write is not given up when its caller hangs up: it is settled before the next one is tried.
-      return this.#queue.run('', AbortSignal.any([request.signal, closed]), () =>
+      return this.#queue.run('', [request.signal, closed], () =>
         abortable(closed, () => handle(input)),
       )
     })
