@@ -25,6 +25,9 @@ export const alerts: Feature = {
   ],
   config: async () => (await import('./section.ts')).ALERTS_SECTION,
   routes: async () => (await import('./routes.ts')).ALERT_ROUTES,
-  services: async (host) => (await import('./service.ts')).alertServices(host),
+  services: async (host) => {
+    const { sendsAlerts } = await import('./section.ts')
+    return sendsAlerts(host) ? [(await import('./service.ts')).makeAlertService(host)] : []
+  },
   securityChecks: async (settings) => (await import('./check.ts')).checkChannels(settings),
 }

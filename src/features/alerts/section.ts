@@ -2,6 +2,8 @@ import type { ChannelName } from './rule.ts'
 import { formatDuration } from '../../core/model/time.ts'
 import { readAlerts, type AlertSettings } from './config.ts'
 import type { ConfigSection, Secret, Settings } from '../../contracts/settings.ts'
+import type { ServiceHost } from '../../contracts/feature.ts'
+import { isWorkerProcess } from '../../core/host/identity.ts'
 import { passwordsIn } from '../../core/model/redact.ts'
 import type { TextWriter } from '../../lib/terminal/text-writer.ts'
 
@@ -15,6 +17,12 @@ export const ALERTS_SECTION: ConfigSection<AlertSettings> = {
   print: (alerts, settings, writer) => {
     if (alerts.areConfigured) printAlerts(writer, alertsView(alerts, settings))
   },
+}
+
+/** Returns true for processes that send alerts: of workers only with rules in the config, and of their processes the parent. */
+export function sendsAlerts({ process, settings }: ServiceHost): boolean {
+  if (process !== 'worker') return true
+  return settings.section(ALERTS_SECTION).areConfigured && !isWorkerProcess()
 }
 
 /** Returns the addresses and secrets of the channels. */

@@ -8,7 +8,7 @@ import { messageOf, StoreUnavailableError } from '../../core/model/errors.ts'
 import { newId, type WorkerId } from '../../core/model/id.ts'
 import { redactor } from '../../core/model/redact.ts'
 import type { Channel } from './channel.ts'
-import type { BackgroundService, ServiceHost } from '../../contracts/feature.ts'
+import type { ServiceHost } from '../../contracts/feature.ts'
 import type { AlertSettings } from './config.ts'
 import { alertSecrets, ALERTS_SECTION } from './section.ts'
 import { emailChannel } from './email.ts'
@@ -16,7 +16,6 @@ import { slackChannel } from './slack.ts'
 import { webhookChannel } from './webhook.ts'
 import { composeDeliveries, type AlertDelivery, type AlertMessage } from './message.ts'
 import type { Store } from '../../core/store/store.ts'
-import { isWorkerProcess } from '../../core/host/identity.ts'
 import { REAL_CLOCK, type Clock } from '../../core/host/clock.ts'
 import type { PolicyOf } from '../../core/model/policy-of.ts'
 import { TRUSTED_OBSERVER } from '../../core/decide/liveness.ts'
@@ -221,13 +220,12 @@ function alertFields({ cause, rule, source, run, because, command }: MatchedAler
   return { cause, rule, source, run, because, command }
 }
 
-/** The alerts of a process. A worker sends them only if the config has rules; of its worker processes only the parent. */
-export async function alertServices(host: ServiceHost): Promise<BackgroundService[]> {
+/** Makes the service of a process, by its config. */
+export function makeAlertService(host: ServiceHost): AlertService {
   const { settings, log } = host
   const alerts = settings.section(ALERTS_SECTION)
-  if (host.process === 'worker' && (!alerts.areConfigured || isWorkerProcess())) return []
   const redacted = redactor(alertSecrets(alerts).map(({ value }) => value))
-  const service = new AlertService({
+  return new AlertService({
     ...host,
     policyOf: settings.policyOf,
     rules: alerts.rules,
@@ -235,7 +233,6 @@ export async function alertServices(host: ServiceHost): Promise<BackgroundServic
     url: settings.url,
     log: (text) => log(redacted(text)),
   })
-  return [service]
 }
 
 /** Creates the channels that have an address. */

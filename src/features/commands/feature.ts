@@ -21,5 +21,8 @@ export const commands: Feature = {
   runLog: async () => (await import('./run-log.ts')).COMMAND_LOG,
   checks: async () => [(await import('./check.ts')).checkTracking()],
   securityChecks: async (_, secrets) => [(await import('./check.ts')).checkEnvironment(secrets)],
-  execMode: async () => (await import('./cli/exec-mode.ts')).EXEC_MODE,
+  execMode: async () => ({
+    options: (await import('./cli/options.ts')).commandOptions,
+    run: async (...given) => (await import('./cli/exec-mode.ts')).workOnCommands(...given),
+  }),
 }

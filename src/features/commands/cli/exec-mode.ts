@@ -1,4 +1,4 @@
-import type { CliContext, CommandResult } from '../../../contracts/command.ts'
+import type { CliContext } from '../../../contracts/command.ts'
 import type { ExecMode } from '../../../contracts/feature.ts'
 import { UsageError } from '../../../core/model/errors.ts'
 import { EXIT } from '../../../core/model/exit-codes.ts'
@@ -6,9 +6,8 @@ import { sourceMistake } from '../../../core/model/source.ts'
 import { SystemdNotifier } from '../../../lib/process/sd-notify.ts'
 import { ExecWorker } from '../exec-worker.ts'
 import type { RestartPolicy } from '../next-cycle.ts'
-import { commandOptions, makeCommandSetup, type CommandOptions } from './setup.ts'
-
-export const EXEC_MODE: ExecMode = { options: commandOptions, run: workOnCommands }
+import type { CommandOptions } from './options.ts'
+import { makeCommandSetup } from './setup.ts'
 
 type ExecContext = CliContext & {
   readonly options: CommandOptions & {
@@ -29,10 +28,7 @@ const RESTARTS: RestartPolicy = {
 }
 
 /** `unstuck work --source S --exec -- CMD`: claims queued runs and starts a process for each. */
-async function workOnCommands(
-  context: ExecContext,
-  command: readonly string[],
-): Promise<CommandResult> {
+export const workOnCommands: ExecMode['run'] = async (context: ExecContext, command) => {
   const { options } = context
   checkRequest(options.source, command)
   const settings = await context.settings()

@@ -1,7 +1,6 @@
 import { join } from 'node:path'
 import type { CliContext } from '../../../contracts/command.ts'
 import type { BackgroundService } from '../../../contracts/feature.ts'
-import { option, type OptionValues } from '../../../contracts/options.ts'
 import { openJournal } from '../../../lib/files/journal.ts'
 import { currentUser } from '../../../core/host/identity.ts'
 import { newId, type WorkerId } from '../../../core/model/id.ts'
@@ -14,35 +13,8 @@ import { describeEvent } from '../../../presenters/event.ts'
 import type { CycleOptions } from '../cycle.ts'
 import { RunApi } from '../run-api/run-api.ts'
 import type { RunnerOptions } from '../runner.ts'
+import type { CommandOptions } from './options.ts'
 import { onCommandSignals, type Stoppable } from './signals.ts'
-
-/** Options of `run` and `work --exec`, about one execution of a command. */
-export const commandOptions = {
-  killTimeout: option.duration('TIME', 'from SIGTERM to SIGKILL', 30_000),
-  maxDuration: option.duration(
-    'TIME',
-    "end it after this long; default: the policy's maxDuration",
-    undefined,
-  ),
-  maxMemory: option.size(
-    'SIZE',
-    'end it when all its processes together use more, as in 400M',
-    undefined,
-  ),
-  waitReady: option.flag("it is ready when it calls its API, or Node's process.send('ready')"),
-  readyTimeout: option.duration('TIME', 'how long --wait-ready waits', 30_000),
-  logSize: option.size('SIZE', 'of the output kept per run, in four files', 40 * 1_024 ** 2),
-  keepOutput: option.count(
-    'N',
-    'how many ended runs keep their output and files; default: all',
-    undefined,
-    { max: 10_000 },
-  ),
-  socket: option.flag('the API on a Unix socket, UNSTUCK_SOCKET, instead of a local port'),
-  quiet: option.flag('keep its output, but do not show it', '-q'),
-}
-
-export type CommandOptions = OptionValues<typeof commandOptions>
 
 /** The parts of a process that wraps commands. */
 export type CommandSetup = {

@@ -9,7 +9,7 @@ import { EXIT } from '../../../core/model/exit-codes.ts'
 import { STOP_DEADLINE_MS } from '../../../core/model/policy.ts'
 import { emptyProject } from '../../../testing/empty-project.ts'
 import { unstuck } from '../../../testing/unstuck-cli.ts'
-import { commandOptions } from '../../../features/commands/cli/setup.ts'
+import { commandOptions } from '../../../features/commands/cli/options.ts'
 import type { Facts } from './project.ts'
 import { supervisor, SUPERVISOR_NAMES } from './supervisors.ts'
 
