@@ -70,7 +70,9 @@ export async function loadOverview(context: AssessContext): Promise<Overview> {
     store.runTotals(),
   ])
   const locks = sourceLocks.filter(({ worker, gaveUp }) => worker ?? gaveUp)
-  const live = assessment.runs.toSorted((a, b) => byHealth(a.health.state, b.health.state))
+  const live = assessment.runs.toSorted(
+    (a, b) => byHealth(a.health.state, b.health.state) || b.run.createdAt - a.run.createdAt,
+  )
   const attention = listAttention({
     assessment: { ...assessment, runs: live },
     failed: failed.items,

@@ -1,4 +1,4 @@
-import type { Health, HealthState } from '../core/decide/health.ts'
+import type { Health, HealthState, Severity } from '../core/decide/health.ts'
 import { isLive, type Run, type RunKind } from '../core/model/run.ts'
 import { humanizeDuration, type Millis } from '../core/model/time.ts'
 import { shortId } from '../core/model/id.ts'
@@ -19,6 +19,7 @@ export type ListedRun = RunView & {
   kind: RunKind
   /** Null for a run that has ended. */
   health: HealthState | null
+  severity: Severity | null
   because: string | null
   pace: Pace | null
 }
@@ -35,6 +36,7 @@ export function listedRunView(
     planned: run.plannedAt !== null,
     kind: run.kind,
     health: health?.state ?? null,
+    severity: health?.severity ?? null,
     because: health?.because ?? null,
     pace: paceOf(samples, run, now),
   }

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { HEALTH_STATES } from '../../core/decide/health.ts'
+import { HEALTH_STATES, SEVERITIES } from '../../core/decide/health.ts'
 import { ADOPTED_ACTIONS, RUN_STATUSES } from '../../core/model/run.ts'
 import { TARGET_STATUSES } from '../../core/model/target.ts'
 import { count, time, timeOrNull } from './common.ts'
@@ -49,7 +49,7 @@ export const pace = v.nullable(
   }),
 )
 
-/** A run in a list. `health` and `because` only of a live one. */
+/** A run in a list. `health`, `severity` and `because` only of a live one. */
 export const listedRun = v.object({
   ...run.entries,
   pages: count,
@@ -57,6 +57,7 @@ export const listedRun = v.object({
   planned: v.boolean(),
   kind: v.picklist(['crawl', 'single']),
   health: v.nullable(health),
+  severity: v.nullable(v.picklist(SEVERITIES)),
   because: v.nullable(v.string()),
   pace,
 })

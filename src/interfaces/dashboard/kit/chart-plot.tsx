@@ -2,7 +2,7 @@ import { measuredRanges, type ChartPoint } from './chart-scale.ts'
 
 /** A chart in pixels, ready to be drawn. */
 export type Plot = {
-  readonly kind: 'area' | 'line' | 'bars'
+  readonly kind: 'area' | 'bars'
   readonly width: number
   readonly height: number
   readonly left: number
@@ -17,7 +17,7 @@ export type Plot = {
   readonly timeTicks: readonly { readonly x: number; readonly label: string }[]
 }
 
-/** The drawing alone; its frame says to everybody what it shows. */
+/** The drawing; the frame around it describes it. */
 export function ChartPlot({ plot, probe }: { plot: Plot; probe: number | null }) {
   if (plot.width === 0) return null
   const { width, height } = plot
@@ -65,7 +65,7 @@ function Axes({ plot: { left, right, bottom, height, valueTicks, timeTicks } }: 
   )
 }
 
-/** Where nothing was measured there is a shade, so that nobody takes it for 0. */
+/** Shades steps without a sample: they are not 0. */
 function Gaps({ plot: { points, xs, bottom } }: { plot: Plot }) {
   if (points.every(({ value }) => value === null)) return null
   const holes = measuredRanges(
@@ -86,19 +86,19 @@ function Gaps({ plot: { points, xs, bottom } }: { plot: Plot }) {
   )
 }
 
-function Line({ plot: { kind, points, xs, ys, bottom } }: { plot: Plot }) {
+function Line({ plot: { points, xs, ys, bottom } }: { plot: Plot }) {
   return (
     <g>
       {measuredRanges(points).map((stretch) => {
         const [first, last] = [stretch[0]!, stretch.at(-1)!]
-        // One sample alone has no line to the next; it is still a value.
+        // A single sample is a dot.
         if (first === last)
           return <circle key={first} class="chart-dot" cx={xs[first]} cy={ys[first]!} r={1.75} />
         const line = stretch.map((index) => `${place(xs[index]!)},${place(ys[index]!)}`).join('L')
         const floor = `L${place(xs[last]!)},${bottom}L${place(xs[first]!)},${bottom}Z`
         return (
           <g key={first}>
-            {kind === 'area' && <path class="chart-area" d={`M${line}${floor}`} />}
+            <path class="chart-area" d={`M${line}${floor}`} />
             <path class="chart-line" d={`M${line}`} />
           </g>
         )

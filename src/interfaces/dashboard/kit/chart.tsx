@@ -24,7 +24,7 @@ export type ChartProps = {
   /** `pages/min`: what a value counts. */
   readonly unit: string
   readonly points: readonly ChartPoint[]
-  readonly kind: 'area' | 'line' | 'bars'
+  readonly kind: 'area' | 'bars'
   readonly height?: number
 }
 

@@ -1,5 +1,4 @@
 import { STATUS_STYLES, type Tone } from '../model/status-style.ts'
-import { isStuck } from '../model/overview.ts'
 import { safe } from '../model/safe.ts'
 import { formatEta, formatNumber, formatRow, shortId } from '../model/format.ts'
 import type { ListedRun } from '../shapes.ts'
@@ -47,7 +46,7 @@ export function RunProgress({ run }: { run: ListedRun }) {
 
 /** The bar has the colour of the run's state, so that both say the same. What ended badly is grey: red is what was given up. */
 export function toneOf(run: ListedRun): Tone {
-  if (isStuck(run)) return STATUS_STYLES[run.health!].tone
+  if (run.severity === 'stuck') return STATUS_STYLES[run.health!].tone
   if (run.status === 'running') return 'busy'
   return run.status === 'succeeded' || run.status === 'interrupted'
     ? STATUS_STYLES[run.status].tone

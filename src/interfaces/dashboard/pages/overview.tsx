@@ -1,17 +1,23 @@
+import { ActionButtons } from '../kit/action-host.tsx'
+import { Age } from '../kit/age.tsx'
 import { CopyCommand } from '../kit/copy.tsx'
-import { useTitle } from '../kit/section.tsx'
-import { Failure, Loading } from '../kit/states.tsx'
+import { Icon, type IconName } from '../kit/icon.tsx'
+import { Link } from '../kit/link.tsx'
+import { RunEta, RunName, RunOwner, RunPages, RunProgress, RunState } from '../kit/run-cells.tsx'
+import { Section, useTitle } from '../kit/section.tsx'
+import { Empty, Failure, Loading } from '../kit/states.tsx'
+import { Table } from '../kit/table.tsx'
 import { useLive } from '../live.ts'
-import { splitSummary } from '../model/overview.ts'
+import { formatNumber, plural } from '../model/format.ts'
+import { safe } from '../model/safe.ts'
+import type { Tone } from '../model/status-style.ts'
 import { useResource } from '../resource.ts'
-import type { Overview as Shape } from '../shapes.ts'
-import { StatusHeadline } from './overview/status-headline.tsx'
-import { Attention } from './overview/attention.tsx'
+import { useHasRole } from '../session.ts'
+import type { Alert, ListedRun, Overview as Shape } from '../shapes.ts'
 import { Charts } from './overview/charts.tsx'
-import { LiveRuns } from './overview/live-runs.tsx'
 import { SystemSummary } from './overview/system-summary.tsx'
 
-/** The first screen. Live; the first picture is fetched, so that a stream that cannot be opened hides nothing. */
+/** The first screen. Live; the first data is fetched, so that it also works without a stream. */
 export function Overview() {
   const live = useLive<Shape>('overview')
   const fetched = useResource<Shape>(live ? null : '/api/overview')
@@ -36,7 +42,163 @@ export function Overview() {
   )
 }
 
-/** Where nothing ever ran, the way to the first run is what matters. */
+const STATE_STYLES: Readonly<Record<Shape['state'], { tone: Tone; icon: IconName }>> = {
+  stuck: { tone: 'bad', icon: 'unlink' },
+  attention: { tone: 'warn', icon: 'bell' },
+  well: { tone: 'good', icon: 'check' },
+  idle: { tone: 'quiet', icon: 'pause' },
+}
+
+/** "Is anything stuck?", and the button if something is. */
+function StatusHeadline({ overview }: { overview: Shape }) {
+  const canAct = useHasRole('operator')
+  const { tone, icon } = STATE_STYLES[overview.state]
+  const { line, detail } = splitSummary(overview)
+  return (
+    <header class={`answer tone-${tone}`}>
+      <span class="answer-icon">
+        <Icon name={icon} size={26} />
+      </span>
+      <div class="answer-words">
+        <h1 tabIndex={-1}>Is anything stuck?</h1>
+        <p aria-live="polite">
+          <strong class="answer-line">{line}</strong>
+          {detail && <span class="answer-detail">{detail}</span>}
+        </p>
+      </div>
+      {canAct ? (
+        <ActionButtons actions={overview.actions} size="large" />
+      ) : (
+        overview.actions.length > 0 && <Link to="/recovery">What would be recovered</Link>
+      )}
+    </header>
+  )
+}
+
+/** `Something is stuck: 2 runs …` in two sizes. */
+function splitSummary({ summary }: Shape): { line: string; detail: string } {
+  const [line, ...rest] = summary.replace(/\.$/, '').split(': ')
+  const detail = rest.join(': ')
+  return { line: `${line}.`, detail: detail === '' ? '' : `${detail}.` }
+}
+
+/** Every live run, the worst first; of very many only the worst. */
+function LiveRuns({ overview }: { overview: Shape }) {
+  const { runs, liveRuns } = overview
+  const isPart = liveRuns > runs.length
+  return (
+    <Section
+      title="Live runs"
+      note={
+        isPart
+          ? `${formatNumber(runs.length)} of ${plural(liveRuns, 'run')}, the worst first`
+          : plural(liveRuns, 'run')
+      }
+      aside={
+        <Link to={isPart ? '/runs?status=live' : '/runs'}>
+          {isPart ? 'All live runs' : 'All runs'}
+        </Link>
+      }
+    >
+      {runs.length === 0 ? <NothingLive overview={overview} /> : <LiveTable runs={runs} />}
+    </Section>
+  )
+}
+
+function LiveTable({ runs }: { runs: readonly ListedRun[] }) {
+  return (
+    <Table
+      caption="Live runs"
+      rows={runs}
+      rowKey={(run) => run.id}
+      isTrouble={({ severity }) => severity === 'stuck'}
+      columns={[
+        { head: 'Source', cell: (run) => <RunName run={run} />, isTitle: true },
+        { head: 'State', cell: (run) => <RunState run={run} />, isWide: true },
+        { head: 'Progress', cell: (run) => <RunProgress run={run} />, isPlain: true },
+        { head: 'Pages/min', cell: (run) => <RunPages run={run} />, isNumber: true },
+        { head: 'ETA', cell: (run) => <RunEta run={run} />, isNumber: true },
+        { head: 'Last progress', cell: (run) => <Age at={run.lastActivityAt} />, isNumber: true },
+        { head: 'Owner', cell: (run) => <RunOwner run={run} />, isExtra: true },
+      ]}
+    />
+  )
+}
+
+function NothingLive({ overview: { latest } }: { overview: Shape }) {
+  return (
+    <Empty title="Nothing runs right now." icon="pause" command="unstuck work crawl.ts">
+      {latest && (
+        <p>
+          The last run was of <Link to={`/runs/${latest.id}`}>{latest.source}</Link>:{' '}
+          {latest.status}, <Age at={latest.finishedAt ?? latest.lastActivityAt} />.
+        </p>
+      )}
+    </Empty>
+  )
+}
+
+/** What needs attention, each with its reason and the next command. */
+function Attention({ overview: { attention: all, alerts, runs } }: { overview: Shape }) {
+  // The list of live runs shows these already.
+  const attention = all.filter(
+    ({ run, what }) => !runs.some(({ id, health }) => id === run && health === what),
+  )
+  if (attention.length === 0) return null
+  return (
+    <Section title="Needs attention" note={plural(attention.length, 'thing')}>
+      <ul class="list">
+        {attention.map((item) => (
+          <AttentionItem
+            key={`${item.source} ${item.run} ${item.what}`}
+            {...item}
+            alert={alerts.find((alert) => isAbout(alert, item))}
+          />
+        ))}
+      </ul>
+    </Section>
+  )
+}
+
+function isAbout(alert: Alert, item: Shape['attention'][number]): boolean {
+  if (item.run !== null) return alert.run === item.run
+  return alert.source === item.source || alert.because === item.because
+}
+
+function AttentionItem(props: Shape['attention'][number] & { alert: Alert | undefined }) {
+  const { run, source, what, because, command, alert } = props
+  return (
+    <li class="thing" data-row tabIndex={-1}>
+      <div class="thing-words">
+        <p>
+          {run === null ? (
+            <strong>{safe(source)}</strong>
+          ) : (
+            <Link to={`/runs/${run}`} class="row-link">
+              {safe(source)}
+            </Link>
+          )}
+          <span class="thing-what">{safe(what)}</span>
+          {alert && (
+            <span class="thing-alert">
+              <Icon name="bell" size={13} />
+              alerted <Age at={alert.since} />
+            </span>
+          )}
+        </p>
+        {because && <p class="clamp soft small">{safe(because)}</p>}
+        {what.includes('target') && (
+          <Link to={`/dead-letters?source=${encodeURIComponent(source)}`} class="thing-more">
+            Their errors
+          </Link>
+        )}
+      </div>
+      <CopyCommand command={command} />
+    </li>
+  )
+}
+
+/** Shown while there is no run. */
 function FirstSteps() {
   return (
     <section class="first" aria-labelledby="first">

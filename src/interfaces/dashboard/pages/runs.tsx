@@ -6,7 +6,6 @@ import { RunEta, RunName, RunPages, RunProgress, RunState } from '../kit/run-cel
 import { PageHead } from '../kit/section.tsx'
 import { Empty, Failure, Loading } from '../kit/states.tsx'
 import { Table } from '../kit/table.tsx'
-import { isStuck } from '../model/overview.ts'
 import { writeFilters } from '../model/filters.ts'
 import { STATUS_STYLES } from '../model/status-style.ts'
 import { formatNumber } from '../model/format.ts'
@@ -98,7 +97,7 @@ function RunList(props: { list: List<ListedRun>; isFiltered: boolean; clear: () 
         caption="Runs, newest first"
         rows={list.items}
         rowKey={(run) => run.id}
-        isTrouble={isStuck}
+        isTrouble={({ severity }) => severity === 'stuck'}
         columns={[
           { head: 'Source', cell: (run) => <RunName run={run} />, isTitle: true },
           { head: 'State', cell: (run) => <RunState run={run} />, isWide: true },
