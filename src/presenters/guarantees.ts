@@ -1,5 +1,5 @@
 import { shortId } from '../core/model/id.ts'
-import type { InvalidClaim, Inspection } from '../core/store/inspection.ts'
+import type { InvalidClaim, Inspection } from '../features/inspection/store/store.ts'
 import { plural } from './format.ts'
 import { firstOf, ok, problem, warning, type Finding } from './finding.ts'
 

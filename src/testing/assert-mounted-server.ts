@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import type { Store } from '../core/store/store.ts'
+import { listOperations } from './fixtures.ts'
 
 /**
  * What must work wherever the handler is mounted: no access without login, a list, a change with the user's name, live
@@ -27,7 +28,7 @@ export async function assertMountedServer(url: string, store: Store, runs = 0): 
   const done = await change({ ...operator, origin })
   assert.equal(done.status, 201, await done.clone().text())
   assert.equal((await store.liveRun('mounted'))?.status, 'queued')
-  const { items } = await store.operations({ limit: 1 })
+  const { items } = await listOperations(store, 1)
   assert.match(items[0]!.actor, /^a operator \(operator\) via http/)
 
   await assertLiveEvents(url, viewer)

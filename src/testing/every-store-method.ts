@@ -19,7 +19,8 @@ import {
 } from './fixtures.ts'
 import { ALERT_STORE } from '../features/alerts/store/store.ts'
 import { COMMAND_STORE } from '../features/commands/store/store.ts'
-import { SESSION_STORE } from '../features/sessions/store/store.ts'
+import { ACCESS_STORE } from '../features/access/store/store.ts'
+import { INSPECTION_STORE } from '../features/inspection/store/store.ts'
 
 /** Every verb of the store that is part of a run or asks for a part of what there is, at least once. */
 export async function callEveryStoreMethod(store: Store): Promise<void> {
@@ -95,13 +96,13 @@ async function callReadMethods(store: Store, run: string): Promise<void> {
   await alerts.resolveAlert({ ...alert, lastSeenAt: 1 })
   await alerts.recentAlerts(5)
   await alerts.pruneAlerts(1)
+  const access = await store.extend(ACCESS_STORE)
   const asked = { actor: 'a', address: null, call: 'POST /', selection: {}, plan: null }
-  await store.recordOperation({ ...asked, status: 200, result: 'r' })
-  await store.operations({ limit: 5 })
-  const sessions = await store.extend(SESSION_STORE)
-  await sessions.createSession({ id: 'i', token: 't', tokenMark: 'm', lastsMs: 1_000 })
-  await sessions.session('i')
-  await sessions.deleteSession('i')
+  await access.recordOperation({ ...asked, status: 200, result: 'r' })
+  await access.operations({ limit: 5 })
+  await access.createSession({ id: 'i', token: 't', tokenMark: 'm', lastsMs: 1_000 })
+  await access.session('i')
+  await access.deleteSession('i')
 }
 
 async function callAdoptedMethods(own: Store): Promise<void> {
@@ -219,5 +220,5 @@ export async function callFullScanMethods(store: Store): Promise<void> {
   await store.prune({ samplesBefore: 1, statsBefore: 1, workers })
   await store.sourceLocks()
   await store.idsEnding('00000000', 'target')
-  await store.inspect()
+  await (await store.extend(INSPECTION_STORE)).inspect()
 }

@@ -21,6 +21,7 @@ import type {
   NewWorker,
   Store,
 } from '../core/store/store.ts'
+import { ACCESS_STORE, type OperationStore } from '../features/access/store/store.ts'
 
 /** The people of the tests: workers, crawls and pages with as little ado as possible. */
 
@@ -273,4 +274,12 @@ export function operatorContext(store: Store, actor = 'the tests'): OperatorCont
   const policyOf = makePolicyOf(NO_OVERRIDES)
   const clock = REAL_CLOCK
   return makeOperatorContext({ store, actor, policyOf, observer: TRUSTED_OBSERVER, clock })
+}
+
+/** Returns the first page of the operations that were recorded. */
+export async function listOperations(
+  store: Store,
+  limit: number,
+): ReturnType<OperationStore['operations']> {
+  return (await store.extend(ACCESS_STORE)).operations({ limit })
 }

@@ -6,6 +6,7 @@ import { cancel, revert } from '../core/recovery/operator-actions.ts'
 import { operatorContext, beginOne } from './fixtures.ts'
 import type { SimulatedWorker, Simulation } from './showcase-simulation.ts'
 import { ALERT_STORE } from '../features/alerts/store/store.ts'
+import { ACCESS_STORE } from '../features/access/store/store.ts'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
@@ -111,9 +112,10 @@ export async function createAlerts(
   const selection = { because: simulation.text('wrong window, sorry') }
   const done = simulation.text('Run is cancelled; its data is kept.')
   const cancelled = { selection, status: 200, result: done }
-  await store.recordOperation({ ...caller, call: `${call}/cancel`, ...cancelled })
+  const access = await store.extend(ACCESS_STORE)
+  await access.recordOperation({ ...caller, call: `${call}/cancel`, ...cancelled })
   const refused = { selection: {}, status: 409, result: 'It had changed meanwhile.' }
-  await store.recordOperation({ ...caller, call: `${call}/revert`, ...refused })
+  await access.recordOperation({ ...caller, call: `${call}/revert`, ...refused })
 }
 
 type AlertedRuns = { readonly dead: RunId; readonly stalled: RunId; readonly reverted: RunId }

@@ -3,10 +3,11 @@ import { describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
 import { StoreReadOnlyError, StoreUnavailableError } from '../../src/core/model/errors.ts'
-import { openStore, readDatabaseInfo } from '../../src/core/store/open.ts'
+import { openStore } from '../../src/core/store/open.ts'
 import { startServer } from '../../src/testing/postgres.ts'
 import { postgresEngine } from '../../src/testing/postgres-engine.ts'
 import { ENGINES, ProcessTestContext, waitFor } from './harness.ts'
+import { readDatabaseInfo } from '../../src/features/inspection/store/database-info.ts'
 
 const TARGETS = 30
 const PAGES = 4

@@ -4,6 +4,7 @@ import { TEST_ROUTES } from '../../src/testing/http-test-routes.ts'
 import { EventReader } from '../../src/testing/event-reader.ts'
 import { createHttpTestContext } from '../../src/testing/http-test-context.ts'
 import type { Access } from '../../src/interfaces/http/auth.ts'
+import { listOperations } from '../../src/testing/fixtures.ts'
 
 const NEVER = new Promise<never>(() => {})
 
@@ -29,7 +30,7 @@ test('S3 an access function that never returns, or throws, is 503 and denies acc
       assert.match(body.error.message, /access function (did not return within 0\.05 s|failed)/)
       assert.doesNotMatch(body.error.message, /session store/)
     }
-    assert.equal((await ctx.store.operations({ limit: 5 })).items.length, 0)
+    assert.equal((await listOperations(ctx.store, 5)).items.length, 0)
     assert.equal((await ctx.call('GET', '/healthz')).status, 200)
   }
 })

@@ -2,7 +2,13 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { LIMITS } from '../../src/core/model/limits.ts'
-import { assertAllOk, claim, registerWorker, enqueueCrawl } from '../../src/testing/fixtures.ts'
+import {
+  assertAllOk,
+  claim,
+  registerWorker,
+  enqueueCrawl,
+  listOperations,
+} from '../../src/testing/fixtures.ts'
 import { createHttpTestContext, type HttpTestContext } from '../../src/testing/http-test-context.ts'
 import { postgresEngine } from '../../src/testing/postgres-engine.ts'
 import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
@@ -74,7 +80,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       const { status } = await ctx.call('POST', '/api/recovery', { as: 'operator', body })
       assert.equal(status, 400)
     }
-    const { items } = await ctx.store.operations({ limit: 100 })
+    const { items } = await listOperations(ctx.store, 100)
     assert.equal(items.length, 50)
     const selection = items[0]!.selection as object
     assert.deepEqual(Object.keys(selection).sort(), ['bytes', 'cut', 'sha256', 'start'])

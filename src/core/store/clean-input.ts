@@ -47,19 +47,6 @@ export function cleanInput(store: Store): Store {
         ...request,
         ...(request.gaveUp !== undefined && { gaveUp: storedText(request.gaveUp, LIMITS.reason) }),
       }),
-    recordOperation: (operation) =>
-      store.recordOperation({
-        ...operation,
-        actor: name(operation.actor),
-        address: operation.address === null ? null : name(operation.address),
-        call: name(operation.call),
-        plan: operation.plan === null ? null : name(operation.plan),
-        selection: storedJson(
-          operation.selection,
-          operation.status < 400 ? LIMITS.evidence : LIMITS.refusedBody,
-        ),
-        result: storedText(operation.result, LIMITS.reason),
-      }),
     async extend(extension) {
       const opened = await store.extend(extension)
       return { ...opened, ...extension.clean?.(opened) }

@@ -1,6 +1,5 @@
 import type { SavedItem } from '../model/item.ts'
 import { sumStats } from '../model/latency.ts'
-import type { Operation } from '../model/operation.ts'
 import type { Policy } from '../model/policy.ts'
 import { RUN_STATUSES, type RunStatus } from '../model/run.ts'
 import type { Sample } from '../model/sample.ts'
@@ -80,15 +79,6 @@ export function sampledMinutes({ since, until, everyMinutes = 1 }: SampleFilter)
 export const RECOVERY_ACTIONS = ACTIONS.filter(
   (action) => action in TARGET_STATUS_AFTER || action in RUN_STATUS_AFTER,
 )
-
-/** Rows are read one beyond the limit to know whether there is more. */
-export function toOperations(
-  rows: readonly Operation[],
-  limit: number,
-): { items: Operation[]; next: number | null } {
-  const items = rows.slice(0, limit)
-  return { items, next: rows.length > limit ? items.at(-1)!.id : null }
-}
 
 export type HoldingRow = {
   worker_id: string

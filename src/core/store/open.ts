@@ -1,7 +1,6 @@
 import { StoreUnavailableError, UsageError } from '../model/errors.ts'
 import { isSecretVariable, registerSecrets, passwordsIn } from '../model/redact.ts'
 import { cleanInput } from './clean-input.ts'
-import type { DatabaseInfo } from './inspection.ts'
 import type { Store } from './store.ts'
 
 export type OpenOptions = {
@@ -31,29 +30,15 @@ async function openEngine(address: string, options: OpenOptions): Promise<Store>
   throw unknownAddress()
 }
 
-/** Looks at a database without making, migrating or changing anything. */
-export async function readDatabaseInfo(address: string): Promise<DatabaseInfo> {
-  registerOwnSecrets(address)
-  if (/^postgres(ql)?:\/\//.test(address)) {
-    const { readPostgresInfo } = await import('./postgres/database-info.ts')
-    return readPostgresInfo(address)
-  }
-  if (address.startsWith('sqlite:')) {
-    const { readSqliteInfo } = await import('./sqlite/database-info.ts')
-    return readSqliteInfo(address.slice('sqlite:'.length))
-  }
-  throw unknownAddress()
-}
-
-/** The password of the database, and what the environment holds for Unstuck alone. */
-function registerOwnSecrets(address: string): void {
+/** Registers the password of the database and the secrets of the environment for redaction. */
+export function registerOwnSecrets(address: string): void {
   const { UNSTUCK_DB: db = '', PGPASSWORD: password = '' } = process.env
   const named = Object.entries(process.env).filter(([name]) => isSecretVariable(name))
   registerSecrets([...passwordsIn(address), ...passwordsIn(db), password])
   registerSecrets(named.map(([, value]) => value ?? ''))
 }
 
-function unknownAddress(): UsageError {
+export function unknownAddress(): UsageError {
   return new UsageError(
     // Not repeated here: it may hold a password.
     'The database address is neither sqlite:PATH nor postgres://…. Try sqlite:.unstuck/unstuck.db',

@@ -1,5 +1,4 @@
 import type { RunId, TargetId } from '../model/id.ts'
-import type { Operation } from '../model/operation.ts'
 import type {
   AuditInfo,
   DeleteResult,
@@ -27,8 +26,4 @@ export interface OperatorStore {
   rewind(request: RewindRequest): Promise<void>
   /** Deletes the run and its targets, and with `withItems` the items that no other run has saved since. */
   deleteRun(request: { run: RunId; withItems: boolean } & AuditInfo): Promise<DeleteResult>
-  /** Records a request over HTTP. Append-only: the one method that writes a second row when it is repeated. */
-  recordOperation(operation: NewOperation): Promise<void>
 }
-
-export type NewOperation = Omit<Operation, 'id' | 'at'>

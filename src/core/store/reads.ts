@@ -1,12 +1,10 @@
 import type { RunId, TargetId, WorkerId } from '../model/id.ts'
 import type { SavedItem } from '../model/item.ts'
-import type { Operation } from '../model/operation.ts'
 import type { Policy } from '../model/policy.ts'
 import type { Counts, Run, RunStatus } from '../model/run.ts'
 import type { Sample } from '../model/sample.ts'
 import type { DeadLetterStatus, Target } from '../model/target.ts'
 import type { Millis } from '../model/time.ts'
-import type { Inspection } from './inspection.ts'
 import type { Listing, RunFilter, TargetFilter } from './listing.ts'
 import type { AuditCount, AuditEntry, AuditFilter } from './operator-requests.ts'
 
@@ -49,11 +47,6 @@ export interface Reads {
   samples(filter: SampleFilter): Promise<Sample[]>
   /** Returns how often recovery changed something, per step from `since` on. Steps without a change are omitted. */
   recoveriesPerStep(filter: RecoveryFilter): Promise<{ at: Millis; count: number }[]>
-  /** Returns what was requested over HTTP, newest first. */
-  operations(page: {
-    after?: number | undefined
-    limit: number
-  }): Promise<{ items: Operation[]; next: number | null }>
 
   // — Workers —
 
@@ -61,9 +54,6 @@ export interface Reads {
   workerStats(): Promise<unknown[]>
   /** Returns what the workers that have not ended hold now, by worker, run and group. */
   holdings(): Promise<Holding[]>
-
-  /** Checks the data against the guarantees, for `doctor`. Expensive: not for loops. */
-  inspect(): Promise<Inspection>
 }
 
 export type Holding = {

@@ -10,6 +10,7 @@ import { makeScratch, type PhaseContext, type Scratch } from './scratch.ts'
 import { DEFAULT_KILLS, ChaosRunner, type InjectionResult } from './runner.ts'
 import { ProcessRuns } from './process-run.ts'
 import type { Problem, Trial } from './trial.ts'
+import { INSPECTION_STORE } from '../inspection/store/store.ts'
 
 export type ChaosResult = {
   /** Null when there was no reference to compare with. */
@@ -116,7 +117,7 @@ async function buildReport(
     differences: compare(reference.outcome, result, { ignoreData }),
     injection,
     killsAsked: kills ?? (forMs === undefined ? DEFAULT_KILLS : null),
-    inspection: await phase.store.inspect(),
+    inspection: await (await phase.store.extend(INSPECTION_STORE)).inspect(),
     leftBehind,
   })
 }

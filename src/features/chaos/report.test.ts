@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { TextWriter } from '../../lib/terminal/text-writer.ts'
-import type { Inspection } from '../../core/store/inspection.ts'
+import type { Inspection } from '../inspection/store/store.ts'
 import { compare, type Outcome } from './compare.ts'
 import { keysIn } from './outcome.ts'
 import { replayCommand, DEFAULT_TIMEOUT_MS } from './trial.ts'

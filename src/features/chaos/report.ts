@@ -1,4 +1,4 @@
-import type { Inspection } from '../../core/store/inspection.ts'
+import type { Inspection } from '../inspection/store/store.ts'
 import { guaranteeFindings } from '../../presenters/guarantees.ts'
 import { plural } from '../../presenters/format.ts'
 import type { Differences, Outcome } from './compare.ts'

@@ -5,6 +5,7 @@ import { TEST_ROUTES } from '../../testing/http-test-routes.ts'
 import { createHttpTestContext, type HttpTestContext } from '../../testing/http-test-context.ts'
 import { postgresEngine } from '../../testing/postgres-engine.ts'
 import { sqliteEngine } from '../../testing/sqlite-engine.ts'
+import { listOperations } from '../../testing/fixtures.ts'
 
 const probes = { app: { routes: TEST_ROUTES } }
 
@@ -143,7 +144,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       headers: { 'sec-fetch-site': 'same-origin' },
       body: { token: ctx.tokens.admin },
     })
-    const { items } = await ctx.store.operations({ limit: 10 })
+    const { items } = await listOperations(ctx.store, 10)
     const seen = items.toReversed().map(({ actor, call, selection, plan, status, result }) => ({
       actor: actor.split(' ')[0],
       call,
@@ -196,7 +197,7 @@ test('a burst of changes leaves the row of its beginning, not a row each', async
   await Promise.all(
     Array.from({ length: 80 }, () => ctx.call('POST', '/api/act', { as: 'operator' })),
   )
-  const { items } = await ctx.store.operations({ limit: 100 })
+  const { items } = await listOperations(ctx.store, 100)
   const count = (status: number) => items.filter((one) => one.status === status).length
   assert.deepEqual([count(403), count(429)], [60, 1])
 })

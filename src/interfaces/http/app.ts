@@ -16,7 +16,7 @@ import { ErrorLog } from './error-log.ts'
 import type { ServerContext, Route } from '../../contracts/route.ts'
 import { InMemorySessionStore, SessionManager } from './sessions.ts'
 import { loadRoutes } from './route-table.ts'
-import { SESSION_STORE } from '../../features/sessions/store/store.ts'
+import { ACCESS_STORE } from '../../features/access/store/store.ts'
 
 export type AppOptions = {
   readonly auth: AuthOptions
@@ -50,7 +50,7 @@ export function createApp(options: AppOptions): App {
   const memory = options.auth.readOnly ? new InMemorySessionStore() : null
   const auth = new Auth(
     options.auth,
-    new SessionManager(async () => memory ?? (await server()).store.extend(SESSION_STORE)),
+    new SessionManager(async () => memory ?? (await server()).store.extend(ACCESS_STORE)),
   )
   const app: AppContext = {
     auth,

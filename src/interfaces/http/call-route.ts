@@ -10,6 +10,7 @@ import { actorOf, isDryRun, toOperation, summarizeResult } from './operations.ts
 import type { ErrorLog } from './error-log.ts'
 import { BODY_ERRORS, BODY_MAX_BYTES, CALL_ERRORS } from './http-error.ts'
 import type { Caller, ServerContext, Route } from '../../contracts/route.ts'
+import { ACCESS_STORE } from '../../features/access/store/store.ts'
 
 /** What every call of a route passes through. */
 export type AppContext = {
@@ -55,7 +56,8 @@ async function callMutation(
     const call = `${route.method} ${route.path.replace(/:(\w+)/g, (_, name) => matched.params[name] ?? '')}`
     try {
       const { store } = await app.server()
-      await store.recordOperation(toOperation(caller, call, body, { status, result }))
+      const operation = toOperation(caller, call, body, { status, result })
+      await (await store.extend(ACCESS_STORE)).recordOperation(operation)
     } catch (error) {
       if (error instanceof StoreUnavailableError) return
       // A read-only server may have a database login that cannot write.

@@ -1,6 +1,6 @@
-import type { NewOperation } from '../../core/store/store.ts'
 import { HttpError } from '../../lib/http/errors.ts'
 import type { Caller } from '../../contracts/route.ts'
+import type { NewOperation } from '../../features/access/store/store.ts'
 
 /** Returns the caller as the audit trail names it. */
 export function actorOf({ name, role, address }: Caller): string {

@@ -1,5 +1,5 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
-import type { NewSession, Session, SessionStore } from '../../features/sessions/store/store.ts'
+import type { NewSession, Session, SessionStore } from '../../features/access/store/store.ts'
 import type { Token } from '../../app/tokens.ts'
 
 const SESSION_TTL_MS = 24 * 3_600_000

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { SchemaTooNewError, SchemaTooOldError } from '../../model/errors.ts'
 import { exitCodeOf } from '../../model/exit-codes.ts'
-import { readDatabaseInfo } from '../open.ts'
 import { claim, registerWorker, enqueueCrawl } from '../../../testing/fixtures.ts'
 import { createPreRelease } from '../../../testing/pre-release.ts'
 import { startStoreProcesses } from '../../../testing/store-process.ts'
 import type { Engine } from '../../../testing/test-database.ts'
+import { readDatabaseInfo } from '../../../features/inspection/store/database-info.ts'
 
 export function openingTests(engine: Engine): void {
   test('many stores that open one fresh database at once all succeed', async () => {

@@ -11,12 +11,10 @@ import { faultTests } from './faults.ts'
 import { fencingTests } from './fencing.ts'
 import { sourceLockTests } from './source-locks.ts'
 import { inTransactionTests } from './in-transaction.ts'
-import { inspectionTests } from './inspection.ts'
 import { itemTests } from './items.ts'
 import { listingTests } from './listing.ts'
 import { oneLiveRunTests } from './one-live-run.ts'
 import { openingTests } from './opening.ts'
-import { operationTests } from './operations.ts'
 import { planningTests } from './planning.ts'
 import { presenceTests } from './presence.ts'
 import { recoveryTests } from './recovery.ts'
@@ -63,8 +61,6 @@ export function conformance(engine: Engine): void {
     describe('watching', () => monitoringTests(engine))
     describe('samples', () => sampleTests(engine))
     describe('retention', () => retentionTests(engine))
-    describe('operations', () => operationTests(engine))
-    describe('inspection', () => inspectionTests(engine))
     describe('faults', () => faultTests(engine))
   })
 }

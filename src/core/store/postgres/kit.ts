@@ -1,10 +1,23 @@
 /** What a feature's own statements on PostgreSQL are made of. */
-export { parseAddress, withDatabase } from './address.ts'
+export { parseAddress, withDatabase, type Address } from './address.ts'
 export { recordAuditEntries } from './audit.ts'
 export { connectTo } from './connect.ts'
-export { ADD_ON_CONFLICT } from './counters.ts'
-export { ms, sql, timestamp, type Connection, type Database, type Sql } from './database.ts'
-export { codeOf, isDataError, storeError } from './errors.ts'
+export { ADD_ON_CONFLICT, SUMS } from './counters.ts'
+export {
+  Connection,
+  CONNECTIONS_DEFAULT,
+  HEARTBEAT_CONNECTIONS,
+  ms,
+  sql,
+  timestamp,
+  type Database,
+  type Sql,
+} from './database.ts'
+export { codeOf, isConnectionError, isDataError, storeError } from './errors.ts'
+export { foundVersion, MIGRATIONS, SCHEMA_VERSION } from './migrate.ts'
+export { isPooled } from './probe.ts'
+export { LIVE } from './runs.ts'
+export { refuseOldServer, SERVER_VERSION, type ServerVersion } from './server-version.ts'
 export { stripNul, stripNulJson } from './strip-nul.ts'
 export { closeClient } from './timeouts.ts'
 export { internalFunctions, writerOf } from './user-transaction.ts'

@@ -8,10 +8,8 @@ import { claimEndMethods } from './claim-ends.ts'
 import { claimMethods } from './claims.ts'
 import { CONNECTIONS_DEFAULT, Database, ms, sql } from './database.ts'
 import { sourceLockMethods } from './source-locks.ts'
-import { inspectMethods } from './inspect.ts'
 import { listMethods } from './lists.ts'
 import { liveRunMethods } from './live-runs.ts'
-import { operationMethods } from './operations.ts'
 import { planMethods } from './plan.ts'
 import { presenceMethods } from './presence.ts'
 import { recoveryMethods } from './recovery.ts'
@@ -73,8 +71,6 @@ export async function openPostgres(
     ...deadLetterMethods(db),
     ...sampleMethods(db),
     ...retentionMethods(db),
-    ...operationMethods(db),
-    ...inspectMethods(db),
     extend: async (extension) => (await extension.postgres())(db),
     close: () => db.close(),
   }

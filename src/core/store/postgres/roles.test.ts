@@ -18,6 +18,7 @@ import { postgresEngine } from '../../../testing/postgres-engine.ts'
 import type { TestDatabase } from '../../../testing/test-database.ts'
 import { openStore, type OpenOptions } from '../open.ts'
 import type { Store } from '../store.ts'
+import { INSPECTION_STORE } from '../../../features/inspection/store/store.ts'
 
 const ROLES = readFileSync(
   new URL('../../../../docs/reference/postgres-roles.sql', import.meta.url),
@@ -158,7 +159,7 @@ test('S25 a viewer reads everything and writes nothing', async () => {
   assert.equal((await store.items(SOURCE, null, 5)).length, 2)
   assert.equal((await store.observations()).length, 1)
   assert.equal((await store.liveRuns()).length, 1)
-  await store.inspect()
+  await (await store.extend(INSPECTION_STORE)).inspect()
   await assert.rejects(enqueueCrawl(store, 1, { source: 'other' }), StoreReadOnlyError)
   await assert.rejects(store.takeSample(), StoreReadOnlyError)
   const tables = await db.raw(`SELECT tablename FROM pg_tables WHERE schemaname = 'unstuck'`)

@@ -15,13 +15,11 @@ import { HOST_CLOCK, StoreClock, type HostClock } from './clock.ts'
 import { Connection, Database } from './database.ts'
 import { isBusy, storeError } from './errors.ts'
 import { sourceLockMethods } from './source-locks.ts'
-import { inspectMethods } from './inspect.ts'
 import { listMethods } from './lists.ts'
 import { liveRunMethods } from './live-runs.ts'
 import { migrate } from './migrate.ts'
 import { networkFileSystem } from './network-drive.ts'
 import { fileId, OpenFiles } from './open-files.ts'
-import { operationMethods } from './operations.ts'
 import { presenceMethods } from './presence.ts'
 import { recoveryMethods } from './recovery.ts'
 import { replanMethods } from './replan.ts'
@@ -76,8 +74,6 @@ export async function openSqlite(file: string, host: HostClock = HOST_CLOCK): Pr
     ...deadLetterMethods(db),
     ...sampleMethods(db),
     ...retentionMethods(db),
-    ...operationMethods(db),
-    ...inspectMethods(db, lockFolder),
     extend: async (extension) => (await extension.sqlite())(db),
     close: () => db.close(),
   }

@@ -9,6 +9,7 @@ import {
   enqueueCrawl,
 } from '../../../testing/fixtures.ts'
 import { sqliteEngine as engine } from '../../../testing/sqlite-engine.ts'
+import { INSPECTION_STORE } from '../../../features/inspection/store/store.ts'
 
 /** More than five thousand pages of the file. */
 const BIG = { items: makeItems(0, 30, 'x'.repeat(1_000_000)) }
@@ -23,7 +24,7 @@ test('a -wal file that another program keeps from being copied back is reported,
   reader.exec('BEGIN; SELECT count(*) FROM run')
 
   claimed = { ...claimed, ...(await savePage(store, claimed, BIG)) }
-  const { blockedWal } = await store.inspect()
+  const { blockedWal } = await (await store.extend(INSPECTION_STORE)).inspect()
   const { warning } = await store.heartbeat({ worker, claimIds: [claimed.claimId], loopLagMs: 0 })
 
   assert.ok(blockedWal && blockedWal.left >= 5_000 && blockedWal.left <= blockedWal.pages)
@@ -31,5 +32,9 @@ test('a -wal file that another program keeps from being copied back is reported,
   assert.match(warning ?? '', /-wal only grows: another program keeps a read transaction open/)
   reader.exec('COMMIT')
   reader.close()
-  assert.equal((await store.inspect()).blockedWal, null, 'as big, but copied back')
+  assert.equal(
+    (await (await store.extend(INSPECTION_STORE)).inspect()).blockedWal,
+    null,
+    'as big, but copied back',
+  )
 })

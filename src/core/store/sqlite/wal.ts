@@ -1,8 +1,14 @@
 import { statSync } from 'node:fs'
-import type { BlockedWal } from '../inspection.ts'
 import { sql, type Database } from './database.ts'
 
-/** Copies back what it can, and waits for nobody. */
+export type BlockedWal = {
+  readonly bytes: number
+  /** In the file, and of these those that cannot be copied back into the database. */
+  readonly pages: number
+  readonly left: number
+}
+
+/** Copies back what it can, without waiting for readers. */
 const CHECKPOINT = sql('wal:checkpoint', 'PRAGMA wal_checkpoint(PASSIVE)')
 /** SQLite copies back after every thousand pages. Five times as many are left only if it cannot. */
 const BLOCKED_PAGES = 5_000
@@ -10,7 +16,7 @@ const PAGE_BYTES_MIN = 4_096
 
 /**
  * Returns how much of the -wal file cannot be copied back into the database, because another program keeps a read open;
- * null while that is not so. Looks no further than at the size of the file while it is small.
+ * null while that is not so. Reads only the size of the file while it is small.
  */
 export function blockedWal(db: Database): BlockedWal | null {
   const bytes = statSync(`${db.location}-wal`, { throwIfNoEntry: false })?.size ?? 0
@@ -23,7 +29,7 @@ export function blockedWal(db: Database): BlockedWal | null {
 
 const CHECK_EVERY_MS = 5_000
 
-/** Returns a function that returns the warning about a blocked -wal file, or null; it looks every few seconds. */
+/** Returns a function that returns the warning about a blocked -wal file, or null; it checks every few seconds. */
 export function watchWal(db: Database): () => string | null {
   let lookedAt = -Infinity
   let warning: string | null = null

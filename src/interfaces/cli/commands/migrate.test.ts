@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { readDatabaseInfo } from '../../../core/store/open.ts'
 import { postgresEngine } from '../../../testing/postgres-engine.ts'
 import { createPreRelease } from '../../../testing/pre-release.ts'
 import { sqliteEngine, temporaryFolder } from '../../../testing/sqlite-engine.ts'
 import type { Engine, TestDatabase } from '../../../testing/test-database.ts'
 import { unstuck, type CliResult } from '../../../testing/unstuck-cli.ts'
+import { readDatabaseInfo } from '../../../features/inspection/store/database-info.ts'
 
 type Migration = { where: string; from: number; to: number; applied: string[]; pending: string[] }
 

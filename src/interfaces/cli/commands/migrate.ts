@@ -1,10 +1,12 @@
-import type { DatabaseInfo } from '../../../core/store/inspection.ts'
-import { readDatabaseInfo } from '../../../core/store/open.ts'
 import { assertKnown } from '../../../core/store/schema-version.ts'
 import type { TextWriter } from '../../../lib/terminal/text-writer.ts'
 import { plural } from '../../../presenters/format.ts'
 import { defineCommand } from '../../../contracts/command.ts'
 import { option } from '../../../contracts/options.ts'
+import {
+  readDatabaseInfo,
+  type DatabaseInfo,
+} from '../../../features/inspection/store/database-info.ts'
 
 /** What `migrate` answers with `--json`. */
 type Migration = {

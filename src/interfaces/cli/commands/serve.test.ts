@@ -14,6 +14,7 @@ import {
   makeItems,
   SOURCE,
   enqueueCrawl,
+  listOperations,
 } from '../../../testing/fixtures.ts'
 import { createCliTestContext } from '../../../testing/cli-test-context.ts'
 import { postgresEngine } from '../../../testing/postgres-engine.ts'
@@ -219,7 +220,7 @@ test('S25 read-only it recovers nothing, and a login that may only read is enoug
     (await store.observations()).map((one) => one.worker.id),
     [hired],
   )
-  assert.deepEqual((await store.operations({ limit: 5 })).items, [])
+  assert.deepEqual((await listOperations(store, 5)).items, [])
   // Sessions work although they cannot be written.
   const token = addToken(tokensPath(join(folder.path, '.unstuck')), 'maria', 'viewer')
   const ask = (path: string, init: { method?: string; body?: string }, more: object = {}) =>

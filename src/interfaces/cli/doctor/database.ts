@@ -1,9 +1,13 @@
 import { EXIT } from '../../../core/model/exit-codes.ts'
 import { humanizeDuration } from '../../../core/model/time.ts'
-import type { EngineFacts, DatabaseInfo, PostgresFacts } from '../../../core/store/inspection.ts'
 import { isPreRelease } from '../../../core/store/schema-version.ts'
 import { plural } from '../../../presenters/format.ts'
 import { fromError, note, ok, problem, warning, type Finding } from '../../../presenters/finding.ts'
+import {
+  type EngineFacts,
+  type DatabaseInfo,
+  type PostgresFacts,
+} from '../../../features/inspection/store/database-info.ts'
 
 const FIRST_STEPS = '`unstuck demo` shows what it does, `unstuck work crawl.ts` starts your own.'
 

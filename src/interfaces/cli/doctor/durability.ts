@@ -1,10 +1,10 @@
-import type {
-  EngineFacts,
-  Inspection,
-  PostgresFacts,
-  SqliteFacts,
-} from '../../../core/store/inspection.ts'
+import type { Inspection } from '../../../features/inspection/store/store.ts'
 import { note, ok, problem, warning, type Finding } from '../../../presenters/finding.ts'
+import {
+  type EngineFacts,
+  type PostgresFacts,
+  type SqliteFacts,
+} from '../../../features/inspection/store/database-info.ts'
 
 /** Checks that a committed page survives a power failure. `own`: the settings of a store's connections, if one is open. */
 export function durabilityFinding(

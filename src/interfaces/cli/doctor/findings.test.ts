@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { StoreUnavailableError, UsageError } from '../../../core/model/errors.ts'
 import { newId } from '../../../core/model/id.ts'
-import type { Inspection, PostgresFacts, SqliteFacts } from '../../../core/store/inspection.ts'
+import type { Inspection } from '../../../features/inspection/store/store.ts'
 import type { WorkerView } from '../../../presenters/view.ts'
 import { TextWriter } from '../../../lib/terminal/text-writer.ts'
 import { reachedFinding, schemaFinding, writableFinding } from './database.ts'
@@ -23,6 +23,10 @@ import { runtimeFinding } from './configuration.ts'
 import { diskFinding, fileSystemFinding, formatBytes, sizeFinding, walFinding } from './storage.ts'
 import { printFindings, summarize } from './text.ts'
 import { workersFinding } from './workers.ts'
+import {
+  type PostgresFacts,
+  type SqliteFacts,
+} from '../../../features/inspection/store/database-info.ts'
 
 const MB = 1_000_000
 const GB = 1_000 * MB

@@ -5,8 +5,7 @@ import type { Settings } from '../../../contracts/settings.ts'
 import type { Feature } from '../../../contracts/feature.ts'
 import { FEATURES } from '../../../features/index.ts'
 import { readHostFacts } from '../../../core/host/identity.ts'
-import { readDatabaseInfo } from '../../../core/store/open.ts'
-import type { EngineFacts, Inspection } from '../../../core/store/inspection.ts'
+import { type Inspection, INSPECTION_STORE } from '../../../features/inspection/store/store.ts'
 import { makePolicyOf, NO_OVERRIDES } from '../../../core/model/policy-of.ts'
 import { currentUser } from '../../../core/host/identity.ts'
 import { contextFor } from '../../../app/open-context.ts'
@@ -38,6 +37,10 @@ import {
   unreadableDiskFinding,
 } from './storage.ts'
 import { isWorking, runsFinding, workersFinding } from './workers.ts'
+import {
+  readDatabaseInfo,
+  type EngineFacts,
+} from '../../../features/inspection/store/database-info.ts'
 
 /** Runs all checks. A check that fails is a finding, and the others continue. */
 export async function runChecks(database: Database, cwd: string): Promise<Finding[]> {
@@ -113,7 +116,7 @@ async function checkStore(database: Database, config: Attempt<Settings>): Promis
   const store = settings ? await database.openAll() : await database.open()
   const policies = settings ?? { policyOf: makePolicyOf(NO_OVERRIDES) }
   const context = contextFor(store, policies, currentUser())
-  const inspection = await store.inspect()
+  const inspection = await (await store.extend(INSPECTION_STORE)).inspect()
   const overview = await loadOverview(context)
   const workers = workerViews(overview.assessment)
   return {

@@ -1,7 +1,7 @@
 import { humanizeDuration } from '../../../core/model/time.ts'
-import type { PostgresFacts } from '../../../core/store/inspection.ts'
 import { plural } from '../../../presenters/format.ts'
 import { note, ok, warning, type Finding } from '../../../presenters/finding.ts'
+import { type PostgresFacts } from '../../../features/inspection/store/database-info.ts'
 
 /** Checks what only a database server has: its connections, a pooler, and its own clock. */
 export function serverFindings(engine: PostgresFacts, workers: number): Finding[] {

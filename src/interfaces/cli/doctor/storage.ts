@@ -1,13 +1,13 @@
 import { messageOf } from '../../../core/model/errors.ts'
 import { EXIT } from '../../../core/model/exit-codes.ts'
-import type {
-  BlockedWal,
-  EngineFacts,
-  LeftoverLock,
-  SqliteFacts,
-} from '../../../core/store/inspection.ts'
+import type { LeftoverLock } from '../../../features/inspection/store/store.ts'
 import { plural } from '../../../presenters/format.ts'
 import { firstOf, note, ok, problem, warning, type Finding } from '../../../presenters/finding.ts'
+import {
+  type EngineFacts,
+  type SqliteFacts,
+} from '../../../features/inspection/store/database-info.ts'
+import { type BlockedWal } from '../../../core/store/sqlite/wal.ts'
 
 const KB = 1_000
 const MB = 1_000_000

@@ -6,6 +6,7 @@ import { defineRoute } from '../../../contracts/route.ts'
 import { history } from '../../../presenters/schema/results.ts'
 import { duration, id, limit, listOf, source, text } from '../../../presenters/schema/common.ts'
 import { operation } from '../../../presenters/schema/overview.ts'
+import { ACCESS_STORE } from '../../../features/access/store/store.ts'
 
 /** Entries are numbered. */
 const after = v.optional(
@@ -49,12 +50,12 @@ export const HISTORY_ROUTES = [
   defineRoute({
     method: 'GET',
     path: '/api/operations',
-    summary: 'What people asked for over HTTP, and what came of it, newest first.',
+    summary: 'Mutating requests over HTTP and their results, newest first.',
     role: 'viewer',
     query: v.strictObject({ limit, after }),
     response: listOf(operation),
     async handle({ query, server: { store } }) {
-      const { items, next } = await store.operations(query)
+      const { items, next } = await (await store.extend(ACCESS_STORE)).operations(query)
       return { items: items.map(({ at, ...one }) => ({ ...one, at: iso(at) })), next }
     },
   }),

@@ -13,6 +13,7 @@ import {
   registerWorker,
   savePage,
   enqueueCrawl,
+  listOperations,
 } from '../../../testing/fixtures.ts'
 import { postgresEngine } from '../../../testing/postgres-engine.ts'
 import { sqliteEngine } from '../../../testing/sqlite-engine.ts'
@@ -168,8 +169,7 @@ describe('recovery', { concurrency: 2 }, () => {
       })
       await assert.rejects(call, { name: 'TimeoutError' })
     }
-    const isNoted = async (): Promise<boolean> =>
-      (await store.operations({ limit: 1 })).items.length > 0
+    const isNoted = async (): Promise<boolean> => (await listOperations(store, 1)).items.length > 0
     // On a busy machine a call may not get as far as the server before it is taken back.
     for (let afterMs = 200; afterMs < 10_000 && !(await isNoted()); afterMs *= 2) {
       await leave(afterMs)

@@ -1,21 +1,27 @@
 import type { Client } from 'pg'
-import type { ConnectionFacts, DatabaseInfo, PostgresFacts } from '../inspection.ts'
-import { type Address, parseAddress } from './address.ts'
-import { connectTo } from './connect.ts'
 import {
+  closeClient,
   Connection,
   CONNECTIONS_DEFAULT,
+  connectTo,
+  foundVersion,
   HEARTBEAT_CONNECTIONS,
+  isConnectionError,
+  isPooled,
+  MIGRATIONS,
   ms,
+  parseAddress,
+  refuseOldServer,
+  SCHEMA_VERSION,
+  SERVER_VERSION,
   sql,
+  storeError,
+  type Address,
+  type ServerVersion,
   type Sql,
-} from './database.ts'
-import { isConnectionError, storeError } from './errors.ts'
-import { pendingAfter } from '../schema-version.ts'
-import { foundVersion, MIGRATIONS, SCHEMA_VERSION } from './migrate.ts'
-import { closeClient } from './timeouts.ts'
-import { refuseOldServer, SERVER_VERSION, type ServerVersion } from './server-version.ts'
-import { isPooled } from './probe.ts'
+} from '../../../core/store/postgres/kit.ts'
+import { pendingAfter } from '../../../core/store/schema-version.ts'
+import type { ConnectionFacts, DatabaseInfo, PostgresFacts } from './database-info.ts'
 
 const PROBE = sql(
   'info',
@@ -82,7 +88,7 @@ type ProbeSample = {
 
 const SAMPLES = 3
 
-/** Looks at the server and our schema without making, migrating or changing anything. */
+/** Reads the server and our schema without creating, migrating or changing anything. */
 export async function readPostgresInfo(text: string): Promise<DatabaseInfo> {
   const address = parseAddress(text)
   let client: Client | undefined
@@ -112,7 +118,7 @@ async function readServerInfo(
   const samples: ProbeSample[] = []
   for (let n = 0; n < SAMPLES; n++) samples.push(await probe(connection))
   refuseOldServer(samples[0]!.row)
-  // The quickest is the one that the network falsified least.
+  // The fastest sample has the smallest error.
   const { row, roundTripMs, clockAheadMs } = samples.reduce((best, sample) =>
     sample.roundTripMs < best.roundTripMs ? sample : best,
   )
@@ -145,7 +151,7 @@ async function probe(connection: Connection): Promise<ProbeSample> {
   return { row: row!, roundTripMs, clockAheadMs: row!.now - (askedAt + roundTripMs / 2) }
 }
 
-/** Compatible engines lack some of PostgreSQL's views; the rest of the look goes on without them. */
+/** Returns null for a statement that a compatible engine does not support. */
 async function queryOptional<Row>(connection: Connection, statement: Sql): Promise<Row | null> {
   try {
     const [row] = await connection.all<Row>(statement)

@@ -1,20 +1,25 @@
 import { accessSync, constants, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { messageOf, UnusableStoreError } from '../../model/errors.ts'
-import type { DatabaseInfo } from '../inspection.ts'
-import { Connection, sql } from './database.ts'
-import { storeError } from './errors.ts'
-import { pendingAfter } from '../schema-version.ts'
-import { foundVersion, MIGRATIONS, SCHEMA_VERSION } from './migrate.ts'
-import { networkFileSystem } from './network-drive.ts'
-import { fileError } from './open.ts'
+import { messageOf, UnusableStoreError } from '../../../core/model/errors.ts'
+import { pendingAfter } from '../../../core/store/schema-version.ts'
+import {
+  Connection,
+  fileError,
+  foundVersion,
+  MIGRATIONS,
+  networkFileSystem,
+  SCHEMA_VERSION,
+  sql,
+  storeError,
+} from '../../../core/store/sqlite/kit.ts'
+import type { DatabaseInfo } from './database-info.ts'
 
 const JOURNAL_MODE = sql('info:journal', 'PRAGMA journal_mode')
-/** The first to open a file after a crash repairs it, and the others wait. */
+/** The first process to open a file after a crash repairs it; others wait. */
 const BUSY_MS = 2_000
 
-/** Looks at the file without making, migrating or changing it. */
+/** Reads the file without creating, migrating or changing it. */
 export function readSqliteInfo(file: string): DatabaseInfo {
   const path = resolve(file)
   try {
@@ -67,7 +72,7 @@ function readHead(path: string): { number: number; journalMode: string } {
 
 function whyReadOnly(path: string): string | null {
   try {
-    // The folder too: the -wal file is made beside the database.
+    // The folder too: SQLite creates the -wal file beside the database.
     for (const needed of [path, dirname(path)]) accessSync(needed, constants.W_OK)
     return null
   } catch (error) {

@@ -7,12 +7,10 @@ import {
   type InvalidClaim,
   type CounterCheckRow,
   type Inspection,
+  type InspectionStore,
   type InspectedRun,
-} from '../inspection.ts'
-import type { Store } from '../store.ts'
-import { ms, sql, type Database } from './database.ts'
-import { LIVE } from './runs.ts'
-import { SUMS } from './counters.ts'
+} from './store.ts'
+import { LIVE, ms, sql, SUMS, type Database } from '../../../core/store/postgres/kit.ts'
 
 const DURABILITY = sql(
   'inspect:durability',
@@ -33,7 +31,7 @@ const INSPECTED_RUNS = sql(
    ORDER BY r.status IN ${LIVE} DESC, r.id DESC
 `,
 )
-// One statement sees one snapshot: a run that is worked on must not look wrong.
+// One statement reads one snapshot: a run in progress must not look wrong.
 const COUNTERS = sql(
   'inspect:counters',
   /* sql */ `
@@ -66,7 +64,7 @@ const INVALID_CLAIMS = sql(
 `,
 )
 
-export function inspectMethods(db: Database): Pick<Store, 'inspect'> {
+export function inspectMethods(db: Database): InspectionStore {
   return {
     async inspect(): Promise<Inspection> {
       const runs = await db.all<InspectedRun>(INSPECTED_RUNS, [LIVE_RUNS_MAX, NEWEST_RUNS_MAX])

@@ -3,12 +3,13 @@ import { hash } from 'node:crypto'
 import { copyFileSync, existsSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { UnusableStoreError } from '../../model/errors.ts'
-import { newId } from '../../model/id.ts'
+import { UnusableStoreError } from '../../../core/model/errors.ts'
+import { newId } from '../../../core/model/id.ts'
 import { registerWorker, enqueueCrawl } from '../../../testing/fixtures.ts'
 import { startStoreProcess } from '../../../testing/store-process.ts'
 import { sqliteEngine as engine, temporaryFolder } from '../../../testing/sqlite-engine.ts'
-import { readDatabaseInfo } from '../open.ts'
+import { readDatabaseInfo } from './database-info.ts'
+import { INSPECTION_STORE } from './store.ts'
 
 test('P9 an inspection releases no lock of its own process, registered, ended or unknown', async () => {
   await using db = await engine.fresh()
@@ -20,12 +21,16 @@ test('P9 an inspection releases no lock of its own process, registered, ended or
   const longAgo = new Date(Date.now() - 3_600_000)
   utimesSync(path, longAgo, longAgo)
 
-  const unknown = await store.inspect()
+  const unknown = await (await store.extend(INSPECTION_STORE)).inspect()
   assert.deepEqual(unknown.leftoverLocks, [{ path, fault: 'worker-unknown' }])
   await registerWorker(store, { id, presence })
-  assert.deepEqual((await store.inspect()).leftoverLocks, [])
+  assert.deepEqual((await (await store.extend(INSPECTION_STORE)).inspect()).leftoverLocks, [])
   await db.raw(`UPDATE worker SET ended_at = 1`)
-  assert.deepEqual((await store.inspect()).leftoverLocks, [], 'its process lives and holds it')
+  assert.deepEqual(
+    (await (await store.extend(INSPECTION_STORE)).inspect()).leftoverLocks,
+    [],
+    'its process lives and holds it',
+  )
   await db.raw(`UPDATE worker SET ended_at = NULL`)
 
   const [witnessed] = await other.call(0, 'observations')

@@ -1,7 +1,7 @@
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
-import type { Presence } from '../../model/worker.ts'
+import type { Presence } from '../../../core/model/worker.ts'
 import {
   checkCounters,
   runsWithoutEndTime,
@@ -11,16 +11,19 @@ import {
   type InvalidClaim,
   type CounterCheckRow,
   type Inspection,
+  type InspectionStore,
   type LeftoverLock,
   type InspectedRun,
-} from '../inspection.ts'
-import { toWorker, type WorkerRow } from '../rows.ts'
-import type { Store } from '../store.ts'
-import { sql, type Database } from './database.ts'
-import { probePresence } from './presence.ts'
-import { LIVE } from './runs.ts'
-import { SUMS } from './counters.ts'
-import { blockedWal } from './wal.ts'
+} from './store.ts'
+import { toWorker, type WorkerRow } from '../../../core/store/rows.ts'
+import {
+  blockedWal,
+  LIVE,
+  probePresence,
+  sql,
+  SUMS,
+  type Database,
+} from '../../../core/store/sqlite/kit.ts'
 
 const JOURNAL_MODE = sql('inspect:journal', 'PRAGMA journal_mode')
 const SYNCHRONOUS = sql('inspect:synchronous', 'PRAGMA synchronous')
@@ -41,7 +44,7 @@ const INSPECTED_RUNS = sql(
    ORDER BY r.status IN ${LIVE} DESC, r.id DESC
 `,
 )
-// One statement sees one snapshot: a run that is worked on must not look wrong.
+// One statement reads one snapshot: a run in progress must not look wrong.
 const COUNTERS = sql(
   'inspect:counters',
   /* sql */ `
@@ -75,7 +78,7 @@ const INVALID_CLAIMS = sql(
 )
 const WORKER = sql('inspect:worker', `SELECT * FROM worker WHERE id = :id`)
 
-export function inspectMethods(db: Database, lockFolder: string): Pick<Store, 'inspect'> {
+export function inspectMethods(db: Database): InspectionStore {
   return {
     async inspect(): Promise<Inspection> {
       const runs = db.read((tx) =>
@@ -86,7 +89,7 @@ export function inspectMethods(db: Database, lockFolder: string): Pick<Store, 'i
       return {
         durability: durability(db),
         counters: await checkCounters(runs, async (run) => {
-          // Counting holds up the event loop: between two runs others have their turn.
+          // Counting blocks the event loop: let other work proceed between two runs.
           await setImmediate()
           return readCounters(db, run)
         }),
@@ -95,7 +98,7 @@ export function inspectMethods(db: Database, lockFolder: string): Pick<Store, 'i
           tx.all<InvalidClaim>(INVALID_CLAIMS, { limit: LISTED_MAX }).map((row) => ({ ...row })),
         ),
         withoutEndTime: runsWithoutEndTime(runs),
-        leftoverLocks: leftoverLocks(db, lockFolder),
+        leftoverLocks: leftoverLocks(db, `${db.location}-workers`),
         blockedWal: blockedWal(db),
       }
     },
@@ -122,7 +125,7 @@ function duplicateLiveRuns(db: Database): Inspection['duplicateLiveRuns'] {
     .map(({ source, runs }) => ({ source, runs: JSON.parse(runs) as string[] }))
 }
 
-/** The lock is taken before the worker registers: a young file without a worker is one that starts. */
+/** A worker acquires its lock before it registers: a young file without a worker belongs to one that starts. */
 const STARTING_MS = 60_000
 
 function leftoverLocks(db: Database, folder: string): LeftoverLock[] {
@@ -132,7 +135,7 @@ function leftoverLocks(db: Database, folder: string): LeftoverLock[] {
     const path = join(folder, name)
     const row = db.read((tx) => tx.get<WorkerRow & { presence: string }>(WORKER, { id }))
     if (!row) {
-      // Not opened to see whether it is held: were it this process's own, closing it would let the lock go.
+      // Not opened to test the lock: if it is this process's own, closing it would release it.
       if (ageMs(path) > STARTING_MS) leftover.push({ path, fault: 'worker-unknown' })
       continue
     }
@@ -148,7 +151,7 @@ function lockFiles(folder: string): string[] {
   try {
     return readdirSync(folder).filter((name) => name.endsWith('.lock'))
   } catch {
-    // No worker was ever here, or the folder may not be read: nothing to tell.
+    // No worker has run here, or the folder is not readable.
     return []
   }
 }
