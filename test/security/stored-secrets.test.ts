@@ -81,7 +81,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
        const run = await unstuck.begin('own')
        await run.fail(new Error(${ALL.replace('|OUR_', '')}))
        const other = await unstuck.begin('other')
-       await unstuck.cancel(other.id, 'because of ' + process.env.UNSTUCK_DB)
+       await unstuck.cancel(other.id, { because: 'because of ' + process.env.UNSTUCK_DB })
        await unstuck.close()`,
     )
     writeFileSync(
