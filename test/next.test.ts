@@ -248,7 +248,7 @@ for (const [bundler, paths] of [
           said(),
         )
         assert.equal((await fetch(url)).headers.get('x-middleware'), 'yes')
-        await waitFor('recovery has been at it', () => /recovery: run .* fail/.test(said()))
+        await waitFor('recovery has been at it', () => /recovery: fail run /.test(said()))
         // instrumentation.ts is loaded again after this.
         appendFileSync(join(app, 'instrumentation.ts'), '\n// changed\n')
         appendFileSync(join(app, 'access.js'), '\n// changed\n')

@@ -38,7 +38,7 @@ async function assertServer(name: string, ctx: ProcessTestContext): Promise<void
   const url = `http://127.0.0.1:${/port: (\d+)/.exec(server.output)![1]}`
   assert.equal(await (await fetch(url)).text(), 'hello\n')
 
-  await server.waitForOutput(/\[unstuck\] recovery: target \w{8} of portal-a: resume — process/)
+  await server.waitForOutput(/\[unstuck\] recovery: resume target \w{8} of portal-a .*: process/)
   assert.equal((await ctx.run('portal-a')).status, 'interrupted', name)
 
   const recovery = `${url}/unstuck/api/recovery`

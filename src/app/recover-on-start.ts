@@ -13,7 +13,7 @@ import {
 import { shortId } from '../core/model/id.ts'
 import { progressOf } from '../core/model/run.ts'
 import { humanizeDuration, parseDuration, type Duration } from '../core/model/time.ts'
-import { formatVerdict, type Verdict } from '../core/model/verdict.ts'
+import type { Verdict } from '../core/model/verdict.ts'
 import { safeText } from '../core/events/safe-text.ts'
 import { TIMER_MAX_MS } from '../core/host/clock.ts'
 import { databaseAddress, databaseExists } from '../lib/files/config-file.ts'
@@ -22,7 +22,12 @@ import { recover } from '../core/recovery/recover.ts'
 import type { Store } from '../core/store/store.ts'
 import type * as records from '../presenters/records.ts'
 import type * as results from '../presenters/results.ts'
-import { assessedRunView, verdictView } from '../presenters/view.ts'
+import {
+  assessedRunView,
+  verdictLine,
+  verdictView,
+  type VerdictView,
+} from '../presenters/verdict.ts'
 import { DATABASE_FIELDS, loadSettings, type DatabaseOptions } from './config.ts'
 import { contextFor } from './open-context.ts'
 import { openAll } from './open-database.ts'
@@ -47,7 +52,7 @@ export type StartReport = {
   readonly error: ErrorJson | null
 }
 
-type Progress = { readonly active: AssessedRun[]; readonly verdicts: Verdict[] }
+type Progress = { readonly active: AssessedRun[]; readonly verdicts: VerdictView[] }
 
 const TIMEOUT_MS = 30_000
 
@@ -79,7 +84,7 @@ export async function recoverOnStart(options: RecoverOnStartOptions = {}): Promi
 }
 
 function reportOf({ active, verdicts }: Progress, error: ErrorJson | null): StartReport {
-  return { active: active.map(assessedRunView), verdicts: verdicts.map(verdictView), error }
+  return { active: active.map(assessedRunView), verdicts, error }
 }
 
 async function recoverOnce(
@@ -96,26 +101,26 @@ async function recoverOnce(
   try {
     const actor = `start of process ${process.pid} on ${hostname()}`
     const context = contextFor(stopAtDeadline(store, deadline), settings, actor)
-    const logVerdict = (verdicts: readonly Verdict[]): void => {
-      const newVerdicts = verdicts.filter(
-        (verdict) => !progress.verdicts.some((one) => isSameVerdict(one, verdict)),
-      )
-      for (const verdict of newVerdicts) log(formatVerdict(verdict))
-      progress.verdicts.push(...newVerdicts)
+    const reportVerdicts = (verdicts: readonly Verdict[]): void => {
+      for (const verdict of verdicts.map((one) => verdictView(one, !dryRun))) {
+        if (progress.verdicts.some((one) => isSameVerdict(one, verdict))) continue
+        log(verdictLine(verdict))
+        progress.verdicts.push(verdict)
+      }
     }
     const first = await recover(context, { dryRun, runs: dryRun || isPastGrace })
     const { runs: active } = first.assessment
     for (const assessed of active) log(describeRun(assessed))
     if (active.length === 0) log('no run is active')
     progress.active.push(...active)
-    logVerdict(first.verdicts)
+    reportVerdicts(first.verdicts)
     if (dryRun) return throwIfUnreadable(store)
-    // A run without any sign of life may show one soon: other processes start at the same moment.
+    // Runs without a known owner get time for their first heartbeat: other processes start at the same moment.
     const graces = active
       .filter((one) => !one.owner && !isPastGrace(one))
       .map(({ policy }) => policy.startupGraceMs)
     await sleep(Math.max(0, ...graces), undefined, { ref: false, signal: deadline })
-    logVerdict((await recover(context)).verdicts)
+    reportVerdicts((await recover(context)).verdicts)
     throwIfUnreadable(store)
   } finally {
     await store.close()
@@ -136,8 +141,10 @@ function isPastGrace({ run, policy, evidence }: AssessedRun): boolean {
 }
 
 /** The same verdict on the same run or target. An applied one is always new. */
-function isSameVerdict(a: Verdict, b: Verdict): boolean {
-  return !b.applied && a.run === b.run && a.target === b.target && a.action === b.action
+function isSameVerdict(a: VerdictView, b: VerdictView): boolean {
+  return (
+    b.outcome !== 'applied' && a.run === b.run && a.target === b.target && a.action === b.action
+  )
 }
 
 /** A change in progress finishes; after the deadline no other run is changed. */

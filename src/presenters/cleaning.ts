@@ -1,29 +1,241 @@
 import { cancelHint } from '../core/decide/cancel.ts'
+import { worstSeverity } from '../core/decide/health.ts'
 import { UsageError } from '../core/model/errors.ts'
 import { shortId, type RunId } from '../core/model/id.ts'
 import { isLive, type Run } from '../core/model/run.ts'
-import type { Verdict } from '../core/model/verdict.ts'
+import { unstuckCommand } from '../core/model/shell-command.ts'
+import type { Millis } from '../core/model/time.ts'
+import { blockedReason, type Verdict } from '../core/model/verdict.ts'
+import type { AssessedRun } from '../core/recovery/assess.ts'
 import type { ClassifiedRuns } from '../core/recovery/clean.ts'
-import { assessedRunView, verdictView } from './view.ts'
+import { toRunVerdict } from '../core/recovery/recover.ts'
+import { LINES_MAX, omitted, ROWS_MAX, type Section, type Sentence } from '../lib/text/sentence.ts'
+import type { AllowedAction } from './allowed-actions.ts'
+import { cleanAction } from './bulk-actions.ts'
+import {
+  formatAge,
+  formatAgo,
+  formatDoneOfTotal,
+  formatSource,
+  nextStartCondition,
+  plural,
+} from './format.ts'
+import type { Presented } from './presented.ts'
+import { planHash } from './recovery.ts'
+import { revertibleRuns, undoByRevert } from './undo.ts'
+import { assessedRunView, isPlanned, verdictView, type VerdictView } from './verdict.ts'
+import { runView } from './view.ts'
 
-/** What `summary` answers. */
-export function summaryView({ severity, total, active, resumable, dead }: ClassifiedRuns) {
-  return {
-    severity,
+/** Where nothing ever ran. */
+export const NOTHING_LIVE: ClassifiedRuns = {
+  now: 0,
+  total: 0,
+  active: [],
+  resumable: [],
+  dead: [],
+  severity: 'ok',
+}
+
+type AssessedRunView = ReturnType<typeof assessedRunView>
+
+export type SummaryView = {
+  total: number
+  active: AssessedRunView[]
+  resumable: AssessedRunView[]
+  dead: AssessedRunView[]
+}
+
+/** `summary`: resumable and dead runs side by side, the active ones as a number. */
+export function presentSummary(classified: ClassifiedRuns): Presented<SummaryView> {
+  const { now, total, active, resumable, dead, severity } = classified
+  const view = {
     total,
     active: active.map(assessedRunView),
     resumable: resumable.map(assessedRunView),
     dead: dead.map(assessedRunView),
   }
+  if (total === 0) {
+    const summary = 'No run is live: nothing to resume, nothing to clean.'
+    return { view, severity, summary, sections: [{ heading: null, sentences: [[summary]] }] }
+  }
+  const parts = [`${active.length} active`, `${resumable.length} resumable`, `${dead.length} dead`]
+  const title = `${plural(total, 'live run')}: `
+  const summary = `${title}${parts.join(', ')}.`
+  const counts: Sentence = [
+    `${title}${parts[0]}, `,
+    { text: parts[1]!, style: resumable.length > 0 ? 'good' : undefined },
+    ', ',
+    { text: parts[2]!, style: dead.length > 0 ? 'bad' : undefined },
+    '.',
+  ]
+  const starter = nextStartCondition(resumable.map(({ run }) => run.adopted !== undefined))
+  return {
+    view,
+    severity,
+    summary,
+    sections: [
+      { heading: null, sentences: [counts] },
+      ...runsSections(`Resumable: continue when ${starter}`, resumable, now),
+      ...runsSections('Dead: no progress, and older than the policy allows', dead, now),
+    ],
+  }
 }
 
-/** What `clean` answers. */
-export function cleaningView(
+function runsSections(heading: string, all: readonly AssessedRun[], now: Millis): Section[] {
+  if (all.length === 0) return []
+  const runs = all.slice(0, ROWS_MAX)
+  const reasons = runs.map(({ run, decision }): Sentence => {
+    const blockedBy = blockedReason(run, decision)
+    const also = blockedBy === null ? '' : ` ${blockedBy}.`
+    return [{ text: `${shortId(run.id)}: ${decision.because}.${also}`, style: 'dim' }]
+  })
+  const left = all.length - ROWS_MAX
+  return [
+    {
+      heading,
+      table: {
+        columns: [
+          { header: 'RUN' },
+          { header: 'SOURCE', flex: true },
+          { header: 'AGE', align: 'right' },
+          { header: 'DONE', align: 'right' },
+          { header: 'ITEMS', align: 'right', optional: 3 },
+          { header: 'SKIPPED', align: 'right', optional: 4 },
+          { header: 'CHECKPOINT', optional: 2 },
+          { header: 'LAST ACTIVITY', align: 'right', optional: 1 },
+        ],
+        rows: runs.map((assessed) => [
+          shortId(assessed.run.id),
+          formatSource(assessed.run),
+          formatAge(assessed.evidence.ageMs),
+          formatDoneOfTotal(assessed.run),
+          String(runView(assessed.run).extracted),
+          String(assessed.evidence.skipped),
+          formatCheckpoint(assessed),
+          formatAgo(assessed.run.lastActivityAt, now),
+        ]),
+      },
+      sentences: [...reasons, ...(left > 0 ? [omitted(left, '`--json` has all')] : [])],
+    },
+  ]
+}
+
+function formatCheckpoint({ run, target }: AssessedRun): string {
+  if (target && target.page > 0) return `page ${target.page}`
+  // Of a row of a user's own table it is only known that there is one.
+  if (target) return target.seq > 0 ? 'yes' : 'none'
+  return run.counts.pages > 0 ? plural(run.counts.pages, 'page') : 'none'
+}
+
+export type CleaningRequest = {
+  readonly dryRun: boolean
+  /** False if the operator declined; the default is `!dryRun`. */
+  readonly isDone?: boolean
+  readonly runs?: readonly string[] | undefined
+  readonly age?: string | undefined
+}
+
+export type CleaningView = SummaryView & {
+  dead: (AssessedRunView & { actions: AllowedAction[] })[]
+  cleaned: VerdictView[]
+  dryRun: boolean
+  plan: string
+  command: string
+}
+
+/** `clean`: the summary, then which dead runs would be marked, or were. */
+export function presentCleaning(
   classified: ClassifiedRuns,
   cleaned: readonly Verdict[],
-  dryRun: boolean,
-) {
-  return { ...summaryView(classified), cleaned: cleaned.map(verdictView), dryRun }
+  request: CleaningRequest,
+): Presented<CleaningView> {
+  const { dryRun, isDone = !dryRun, runs = [], age } = request
+  const { dead } = classified
+  const { view, sections, ...summary } = presentSummary(classified)
+  const planned = dead.map((assessed) => toRunVerdict(assessed, false)).filter(isPlanned)
+  const views = cleaned.map((verdict) => verdictView(verdict, true))
+  const applied = views.filter(({ outcome }) => outcome === 'applied').length
+  return {
+    view: {
+      ...view,
+      dead: view.dead.map((run) => ({
+        ...run,
+        actions: isDone ? [] : [cleanAction({ runs: [run.id] })],
+      })),
+      cleaned: views,
+      dryRun,
+      plan: planHash(planned),
+      command: unstuckCommand('clean', runs.map(shortId), { auto: true, age }),
+    },
+    severity: dead.length > applied ? worstSeverity([summary.severity, 'attention']) : 'ok',
+    summary: isDone ? describeDone(cleaned, applied) : describePlan(planned),
+    sections: [...sections, ...(dead.length > 0 ? [cleanedSection(planned, views, request)] : [])],
+    actions: isDone || dead.length === 0 ? [] : [cleanAction({ age }, dead.length)],
+    undo: isDone ? undoByRevert(revertibleRuns(cleaned)) : null,
+  }
+}
+
+const CLEANED = '“Timeout – auto-cleaned”'
+
+/** Rows of a user's own table get a status of that table. */
+function finalStatus(verdicts: readonly Verdict[]): string {
+  return verdicts.some(({ row }) => row) ? 'ended' : CLEANED
+}
+
+function describePlan(planned: readonly Verdict[]): string {
+  if (planned.length === 0) return 'No run is dead.'
+  return `${plural(planned.length, 'dead run')} would be marked as ${finalStatus(planned)}. Nothing is deleted.`
+}
+
+function describeDone(cleaned: readonly Verdict[], applied: number): string {
+  const late = cleaned.length - applied
+  const marked = `${plural(applied, 'run')} marked as ${finalStatus(cleaned)}.`
+  return late === 0 ? marked : `${marked} ${late} left alone.`
+}
+
+/** The question before dead runs are marked; null if none can be. */
+export function cleaningQuestion({ dead }: ClassifiedRuns): string | null {
+  const planned = dead.map((assessed) => toRunVerdict(assessed, false)).filter(isPlanned)
+  if (planned.length === 0) return null
+  return `Mark ${plural(planned.length, 'dead run')} as ${finalStatus(planned)}?`
+}
+
+function cleanedSection(
+  planned: readonly Verdict[],
+  cleaned: readonly VerdictView[],
+  { dryRun }: CleaningRequest,
+): Section {
+  if (dryRun) {
+    const would = `${plural(planned.length, 'dead run')} would be marked`
+    const sentence = `Nothing was changed. ${would} as ${finalStatus(planned)}.`
+    return { heading: null, sentences: [[sentence]] }
+  }
+  if (cleaned.length === 0) return { heading: null, sentences: [['Nothing was changed.']] }
+  // Runs that were not marked come first: they may need attention.
+  const isMarked = ({ outcome }: VerdictView): boolean => outcome === 'applied'
+  const sorted = cleaned.toSorted((a, b) => Number(isMarked(a)) - Number(isMarked(b)))
+  const rest = sorted.slice(LINES_MAX)
+  const marked = rest.filter(isMarked).length
+  const kept = rest.length - marked
+  return {
+    heading: null,
+    sentences: [
+      ...sorted.slice(0, LINES_MAX).map(cleanedSentence),
+      ...(marked > 0 ? [[`… and ${marked} more are marked; \`unstuck history\` lists them.`]] : []),
+      ...(kept > 0 ? [[`… and ${kept} more were left alone; \`--json\` has all.`]] : []),
+    ],
+  }
+}
+
+function cleanedSentence({ run, subject, outcome, blockedBy }: VerdictView): Sentence {
+  const label = subject.label.replace(/^run /, '')
+  if (outcome === 'applied') {
+    const status = subject.kind === 'row' ? 'ended' : CLEANED
+    const undo = unstuckCommand('revert', [shortId(run)])
+    return [`- ${label} is marked as ${status}; its data is kept. Undo: \`${undo}\``]
+  }
+  const reason = blockedBy === null ? ': it changed meanwhile' : `. ${blockedBy}`
+  return [`- ${label} was left alone${reason}.`]
 }
 
 export type CleanSelection = {
@@ -33,7 +245,7 @@ export type CleanSelection = {
   readonly ended: readonly Run[]
 }
 
-/** Only the named runs. One that is neither dead nor, for deleting, ended is refused with the reason. */
+/** Selects the named runs. Throws for one that is neither dead nor, for deleting, ended. */
 export function selectRuns(
   classified: ClassifiedRuns,
   runs: readonly Run[],

@@ -1,3 +1,4 @@
+import type { Table } from '../lib/text/sentence.ts'
 import type { PolicySetting, SourcePolicies } from './policy-origin.ts'
 
 /** The settings that apply to a source; null: to every source that the config does not mention. */
@@ -20,4 +21,19 @@ export function listPolicies(
       all || source === null || wanted !== undefined || origin !== 'default'
     return { source, settings: config.settingsOf(source ?? ANY_SOURCE).filter(isKept) }
   })
+}
+
+/** Settings with their origin. */
+export function settingsTable(settings: readonly PolicySetting[], preset: string | null): Table {
+  return {
+    columns: [{ header: 'SETTING' }, { header: 'VALUE' }, { header: 'FROM', flex: true }],
+    rows: settings.map(({ name, group, value, origin }) => {
+      const from = origin === 'preset' ? `preset ${preset}` : origin
+      return [
+        name,
+        value === null ? 'none' : String(value),
+        group === null ? from : `${from}, group ${group}`,
+      ]
+    }),
+  }
 }

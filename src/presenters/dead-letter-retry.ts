@@ -6,7 +6,7 @@ import {
   RefusedError,
   UsageError,
 } from '../core/model/errors.ts'
-import type { RunId } from '../core/model/id.ts'
+import { shortId, type RunId } from '../core/model/id.ts'
 import type { ActionContext } from '../core/recovery/context.ts'
 import { resetFailed, unpark } from '../core/recovery/operator-actions.ts'
 import type { DeadLetter, Store } from '../core/store/store.ts'
@@ -99,6 +99,29 @@ export async function previewRetry(
     await setImmediate()
   }
   return toRetryResult(selected, runs, true)
+}
+
+/** What a retry did, or would do: of each run, and what is left. */
+export function retrySentences({ targets, left, runs, dryRun }: DeadLetterRetry): string[] {
+  const are = dryRun ? 'would be' : 'are'
+  const refused = runs.filter((one) => one.refused !== null)
+  return [
+    ...(dryRun
+      ? runs
+          .filter((one) => one.refused === null)
+          .map(
+            (one) =>
+              `- ${plural(one.targets, 'target')} of run ${shortId(one.run)} ${are} put back in line.`,
+          )
+      : [`${plural(targets, 'target')} put back in line.`]),
+    ...refused.map(({ run, refused }) => `- Run ${shortId(run)} is left alone: ${refused}`),
+    ...(left > 0 ? [`- ${plural(left, 'more target')} ${are} left for another call.`] : []),
+  ]
+}
+
+/** The question before a retry; null if no target can be retried. */
+export function retryQuestion({ targets }: DeadLetterRetry): string | null {
+  return targets > 0 ? `Put ${plural(targets, 'target')} back in line?` : null
 }
 
 /** Puts them back in line, run by run and in bounded steps. A run that refuses does not spoil the others. */

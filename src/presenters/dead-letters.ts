@@ -1,12 +1,13 @@
 import { setImmediate } from 'node:timers/promises'
 import { fingerprintOf } from './fingerprint.ts'
 import { LIMITS } from '../core/model/limits.ts'
-import type { RunId } from '../core/model/id.ts'
+import { shortId, type RunId } from '../core/model/id.ts'
 import { DEAD_LETTER_STATUSES, type Target, type DeadLetterStatus } from '../core/model/target.ts'
-import { iso } from '../core/model/time.ts'
+import { iso, type Millis } from '../core/model/time.ts'
 import type { DeadLetter, Listing, Store } from '../core/store/store.ts'
+import type { Section, Sentence } from '../lib/text/sentence.ts'
+import { formatAgo, formatTargetStatus, plural } from './format.ts'
 
-/** Which of them. */
 export type DeadLetterSelection = {
   readonly fingerprint?: string | undefined
   readonly source?: string | undefined
@@ -17,7 +18,7 @@ type FingerprintedLetter = DeadLetter & { readonly fingerprint: string }
 
 const PAGE_SIZE = 2_000
 
-/** All that fit, page by page. SQLite answers at once: other work has its turn between two pages. */
+/** Yields all that match, page by page. SQLite is synchronous: other work runs between two pages. */
 export async function* readDeadLetters(
   store: Store,
   { fingerprint, source, statuses }: DeadLetterSelection,
@@ -44,7 +45,7 @@ export async function* readDeadLetters(
 
 const GROUPS_MAX = 500
 const SAMPLE_MAX = 5
-/** So many are sorted into groups for one look. */
+/** At most this many are grouped for one answer. */
 export const SCAN_MAX = 100_000
 
 export type DeadLetterGroup = {
@@ -59,14 +60,14 @@ export type DeadLetterGroup = {
 }
 
 export type DeadLetterGroups = {
-  /** By the books, where no source is named. */
+  /** From the counters, unless a source is given. */
   total: number
-  /** There are more than were looked at: each count is the least it can be. */
+  /** There are more than were read: each count is a lower bound. */
   isPartial: boolean
   groups: DeadLetterGroup[]
 }
 
-/** Failed, held and parked targets, those with the same kind of error together, the largest group first. */
+/** Groups failed, stuck and parked targets by kind of error, the largest group first. */
 export async function groupDeadLetters(
   store: Store,
   { source }: { readonly source?: string | undefined },
@@ -99,7 +100,7 @@ async function countDeadLetters(store: Store): Promise<number> {
   return DEAD_LETTER_STATUSES.reduce((total, status) => total + targets[status], 0)
 }
 
-/** One kind of error, as its letters come in. */
+/** Collects the dead letters of one kind of error. */
 class GroupBuilder {
   #count = 0
   #error = ''
@@ -107,7 +108,7 @@ class GroupBuilder {
   #lastAt = -Infinity
   readonly #statuses: Partial<Record<DeadLetterStatus, number>> = {}
   readonly #sources = new Set<string>()
-  /** One of each run and status: a person has something else to do about each. */
+  /** One of each run and status: each needs another command. */
   readonly #sample = new Map<string, DeadLetterGroup['sample'][number]>()
 
   add({ id, key, run, source, status, error, at }: DeadLetter): void {
@@ -135,7 +136,55 @@ class GroupBuilder {
   }
 }
 
-/** The targets of a group one by one, by id. */
+/** One kind of error: an example of each run and status, and the commands that put its targets back in line. */
+export function deadLetterSections(
+  { error, count, sources, sample, firstAt, lastAt }: DeadLetterGroup,
+  isPartial: boolean,
+  now: Millis,
+): Section[] {
+  const [first, last] = [firstAt, lastAt].map((at) => formatAgo(Date.parse(at), now))
+  const targets = `${isPartial ? 'At least ' : ''}${plural(count, 'target')} of ${sources.join(', ')}`
+  const commands = [...Map.groupBy(sample, ({ run }) => run)].flatMap(([run, letters]) => {
+    const isFailed = letters.some(({ status }) => status === 'failed')
+    const isOther = letters.some(({ status }) => status !== 'failed')
+    return [
+      ...(isFailed ? [`- \`unstuck reset-failed ${shortId(run)}\``] : []),
+      ...(isOther ? [`- \`unstuck unpark --run ${shortId(run)}\``] : []),
+    ]
+  })
+  return [
+    {
+      heading: null,
+      sentences: [[{ text: error, style: 'bad' }], [`${targets}; first ${first}, last ${last}.`]],
+    },
+    {
+      heading: 'For example',
+      table: {
+        columns: [
+          { header: 'TARGET' },
+          { header: 'RUN' },
+          { header: 'STATUS' },
+          { header: 'KEY', flex: true },
+        ],
+        rows: sample.map(({ id, run, key, status }) => [
+          shortId(id),
+          shortId(run),
+          formatTargetStatus(status),
+          key,
+        ]),
+      },
+      sentences: [],
+    },
+    {
+      heading: 'What to do',
+      sentences: [...commands, 'They continue after their last saved pages.'].map(
+        (text): Sentence => [text],
+      ),
+    },
+  ]
+}
+
+/** The targets of a group, by id. */
 export async function listDeadLetters(
   store: Store,
   selection: DeadLetterSelection,
@@ -158,7 +207,7 @@ export async function listDeadLetters(
   }
 }
 
-/** As the lists of the store have them: one at a time is read whole. */
+/** Cuts long values as the lists of the store do. */
 function truncateTarget(target: Target): Target {
   const N = LIMITS.listed
   const cursor = JSON.stringify(target.cursor ?? null)

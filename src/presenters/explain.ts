@@ -1,32 +1,68 @@
+import { workerSeverity, worstSeverity, type Severity } from '../core/decide/health.ts'
+import { shortId } from '../core/model/id.ts'
 import { optionNameOf } from '../core/model/policy.ts'
-import type { Run } from '../core/model/run.ts'
+import { describeRow, isAdoptedRow, isLive, type Run } from '../core/model/run.ts'
 import type { Target } from '../core/model/target.ts'
+import { humanizeDuration, type Millis } from '../core/model/time.ts'
 import { blockedReason } from '../core/model/verdict.ts'
-import { explainRun, explainTarget, type Explanation } from './explanation.ts'
 import type { OperatorContext } from '../core/recovery/context.ts'
+import type { Section, Sentence } from '../lib/text/sentence.ts'
+import { settingsTable } from './config.ts'
+import { evidenceSentences, factsOf } from './evidence.ts'
+import { explainRun, explainTarget, type Explanation } from './explanation.ts'
+import {
+  formatAgo,
+  formatDoneOfTotal,
+  formatRunStatus,
+  formatTargetStatus,
+  plural,
+} from './format.ts'
+import { auditSentence } from './history.ts'
 import type { PolicySetting, SourcePolicies } from './policy-origin.ts'
-import { auditView, evidenceView, ownerView, runView, targetView } from './view.ts'
+import type { Presented } from './presented.ts'
+import { auditView, ownerView, runView, targetView } from './view.ts'
 
-export type ExplanationWithPolicy = {
-  readonly explanation: Explanation
-  /** The settings that the verdict hangs on, with where they come from. */
-  readonly policy: readonly PolicySetting[]
-}
-
-/** Why a run or a target is what it is, by these settings. */
-export async function explainRunOrTarget(
+/** `explain`: why a run or a target is in its state, and what comes next. */
+export async function presentExplanation(
   context: OperatorContext,
-  settings: SourcePolicies,
+  settings: SourcePolicies & { readonly preset: string | null },
   runOrTarget: Run | Target,
-): Promise<ExplanationWithPolicy> {
-  const explanation = isRun(runOrTarget)
-    ? await explainRun(context, runOrTarget)
-    : (await explainTarget(context, runOrTarget.id))!
-  return { explanation, policy: relevantSettings(settings, explanation) }
+) {
+  const explanation =
+    'source' in runOrTarget
+      ? await explainRun(context, runOrTarget)
+      : (await explainTarget(context, runOrTarget.id))!
+  const { run, target, decision, owner, outlook, trail } = explanation
+  const policy = relevantSettings(settings, explanation)
+  return {
+    view: {
+      run: runView(run),
+      target: target && targetView(target),
+      verdict: {
+        action: decision.action,
+        because: decision.because,
+        blockedBy: blockedReason(run, decision),
+      },
+      owner: owner && ownerView(owner),
+      evidence: evidenceSentences(owner?.evidence ?? null),
+      facts: owner && factsOf(owner.evidence),
+      policy: [...policy],
+      changes: [...outlook.changes],
+      trail: trail.map(auditView),
+    },
+    severity: severityOf(explanation),
+    summary: `${decision.action}: ${decision.because}.`,
+    sections: sectionsOf(explanation, policy, settings.preset),
+  } satisfies Presented<object>
 }
 
-function isRun(found: Run | Target): found is Run {
-  return 'source' in found
+function severityOf({ health, target, owner }: Explanation): Severity {
+  if (!target) return health?.severity ?? 'ok'
+  const needsAttention = ['failed', 'stuck', 'parked'].includes(target.status)
+  return worstSeverity([
+    needsAttention ? 'attention' : 'ok',
+    owner ? workerSeverity(owner.assessment, 1) : 'ok',
+  ])
 }
 
 function relevantSettings(
@@ -40,21 +76,102 @@ function relevantSettings(
   return [...all.filter(({ group, name }) => group === null && !configured.has(name)), ...ofGroup]
 }
 
-/** What `explain` answers. */
-export function explanationView({ explanation, policy }: ExplanationWithPolicy) {
-  const { run, target, decision, owner, outlook, trail } = explanation
-  return {
-    run: runView(run),
-    target: target && targetView(target),
-    verdict: {
-      action: decision.action,
-      because: decision.because,
-      blockedBy: blockedReason(run, decision),
+function sectionsOf(
+  explanation: Explanation,
+  policy: readonly PolicySetting[],
+  preset: string | null,
+): Section[] {
+  const { run, target, decision, outlook, trail, now } = explanation
+  const history = trail.map((entry): Sentence => {
+    const isOther = !target && entry.target !== null && !isAdoptedRow(run)
+    return auditSentence(entry, now, isOther ? `target ${shortId(entry.target)}` : '')
+  })
+  const changes = outlook.changes.map((change): Sentence => [`- ${change}`])
+  const sections: Section[] = [
+    { heading: null, sentences: target ? targetSentences(run, target) : runSentences(run, now) },
+    { heading: 'What is known', sentences: knownSentences(explanation) },
+    {
+      heading: 'Verdict',
+      sentences: [[{ text: decision.action, style: 'strong' }, `: ${decision.because}.`]],
     },
-    owner: owner && ownerView(owner),
-    evidence: owner ? evidenceView(owner.evidence) : null,
-    policy: [...policy],
-    changes: [...outlook.changes],
-    trail: trail.map(auditView),
+    { heading: 'What would change it', sentences: changes },
+    {
+      heading: 'Settings that apply',
+      table: policy.length > 0 ? settingsTable(policy, preset) : undefined,
+      sentences: [],
+    },
+    { heading: 'History, newest first', sentences: history },
+  ]
+  return sections.filter(({ table, sentences }) => table !== undefined || sentences.length > 0)
+}
+
+function runSentences(run: Run, now: Millis): Sentence[] {
+  const { extracted, skipped } = runView(run)
+  const pages = isAdoptedRow(run) ? '' : ` ${plural(run.counts.pages, 'page')} saved,`
+  const sentences: Sentence[] = [
+    [
+      `Run ${shortId(run.id)} of `,
+      { text: run.source, style: 'strong' },
+      ': ',
+      formatRunStatus(run.status),
+      '.',
+    ],
+  ]
+  if (run.adopted) sentences.push([`It is ${describeRow(run.adopted)}.`])
+  sentences.push([
+    `It is ${humanizeDuration(now - run.createdAt)} old: ${formatDoneOfTotal(run)} done,${pages} ` +
+      `${plural(extracted, 'item')} extracted, ${skipped} skipped.`,
+  ])
+  if (isAdoptedRow(run) && run.artifacts > 0)
+    sentences.push(['It has a checkpoint or an output file to continue from.'])
+  if (run.error !== null) sentences.push([{ text: `Error: ${run.error}`, style: 'bad' }])
+  if (run.retryOf !== null)
+    sentences.push([`It retries run ${shortId(run.retryOf)} from the beginning.`])
+  return sentences
+}
+
+function targetSentences(run: Run, target: Target): Sentence[] {
+  const { id, key, group, status, page, pageTarget, attempts, crashes, lastError } = target
+  const of = pageTarget === null ? '' : ` of ${pageTarget}`
+  const saved = page === 0 ? 'No page is saved' : `Page ${page}${of} is its last saved one`
+  const sentences: Sentence[] = [
+    [
+      `Target ${shortId(id)}, `,
+      { text: key, style: 'strong' },
+      group === null ? ': ' : `, of group ${group}: `,
+      formatTargetStatus(status),
+      '.',
+    ],
+    [`It is part of run ${shortId(run.id)} of ${run.source}: `, formatRunStatus(run.status), '.'],
+    [`${saved}; ${plural(attempts, 'attempt')}, ${plural(crashes, 'worker')} lost on it since.`],
+  ]
+  if (lastError !== null) sentences.push([{ text: `Last error: ${lastError}`, style: 'bad' }])
+  return sentences
+}
+
+function knownSentences({ run, target, owner, now }: Explanation): Sentence[] {
+  const lastChange: Sentence = [
+    `It last changed ${formatAgo((target ?? run).lastActivityAt, now)}.`,
+  ]
+  if (owner) {
+    const { assessment, evidence, worker } = owner
+    const started = evidence.label === undefined
+    return [
+      [`${capitalize(assessment.because)}: ${assessment.liveness}.`],
+      ...evidenceSentences(evidence).map((sentence): Sentence => [sentence]),
+      ...(started ? [[`It started ${formatAgo(worker.startedAt, now)}.`]] : []),
+      lastChange,
+    ]
   }
+  if (isLive(run.status))
+    return [[run.adopted ? 'No owner is known.' : 'No worker has it.'], lastChange]
+  const ended = formatAgo(run.finishedAt, now)
+  return [
+    [`${target ? 'Its run' : 'It'} ended ${ended === 'now' ? 'just now' : ended}.`],
+    lastChange,
+  ]
+}
+
+function capitalize(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1)
 }

@@ -1,3 +1,4 @@
+import type { Health } from '../core/decide/health.ts'
 import { decide, type Snapshot } from '../core/decide/recovery.ts'
 import { explainNextSteps, type NextSteps } from './next-steps.ts'
 import { assessLiveness, assessProgress, type ObserverHealth } from '../core/decide/liveness.ts'
@@ -17,16 +18,18 @@ import {
 } from '../core/recovery/assess.ts'
 import type { OperatorContext } from '../core/recovery/context.ts'
 
-/** Why a run or a target is what it is, and what comes next. */
+/** Why a run or a target is in its state, and what comes next. */
 export type Explanation = {
   readonly run: Run
   /** Null when the run as a whole is explained. */
   readonly target: Target | null
   readonly decision: Decision
+  /** Of a live run that is explained as a whole; else null. */
+  readonly health: Health | null
   readonly owner: Owner | null
   readonly policy: Policy
   readonly outlook: NextSteps
-  /** What was done to it so far, newest first. */
+  /** Its audit entries, newest first. */
   readonly trail: readonly AuditEntry[]
   readonly now: Millis
 }
@@ -37,7 +40,7 @@ export async function explainRun(context: OperatorContext, run: Run): Promise<Ex
   const { store } = context
   const assessed = await assessRun(context, run)
   const { decision, policy } = assessed
-  // Whoever works on its source now has nothing to do with a run that has ended.
+  // A worker of its source has nothing to do with a run that has ended.
   const owner = isLive(run.status) ? assessed.owner : null
   const held = assessed.target?.status === 'in_progress' ? targetSnapshot(assessed.target) : null
   const now = await store.now()
@@ -47,6 +50,7 @@ export async function explainRun(context: OperatorContext, run: Run): Promise<Ex
     run,
     target: null,
     decision,
+    health: isLive(run.status) ? assessed.health : null,
     owner,
     policy,
     outlook: nextStepsFor(run, snapshot, decision, policy, now),
@@ -79,17 +83,17 @@ export async function explainTarget(
   const decision = decide(snapshot, policy, now)
   const trail = await store.audit({ run: run.id, target: id, newestFirst: true, limit: AUDIT_MAX })
   const nextSteps = nextStepsFor(run, snapshot, decision, policy, now)
-  return { run, target, decision, owner, policy, outlook: nextSteps, trail, now }
+  return { run, target, decision, health: null, owner, policy, outlook: nextSteps, trail, now }
 }
 
-/** What cannot be carried out for want of a word stays as it is until somebody maps one. */
+/** A verdict that the table has no status for stays unapplied until one is mapped. */
 function nextStepsFor(run: Run, ...decided: Parameters<typeof explainNextSteps>): NextSteps {
   const nextSteps = explainNextSteps(...decided)
   const blockedBy = blockedReason(run, decided[1])
   return blockedBy === null ? nextSteps : { ...nextSteps, changes: [`${blockedBy}.`] }
 }
 
-/** Who has it now; a target also remembers who had it last. */
+/** Returns the worker that holds the target now; `target.worker` also names the last one. */
 async function ownerOf(
   store: Store,
   { worker: id, status }: Target,

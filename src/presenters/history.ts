@@ -1,6 +1,11 @@
 import { iso, type Millis } from '../core/model/time.ts'
-import type { RunId } from '../core/model/id.ts'
+import { shortId, type RunId } from '../core/model/id.ts'
 import type { AuditCount, AuditEntry, Store } from '../core/store/store.ts'
+import { safeJson } from '../core/events/safe-text.ts'
+import type { Section, Sentence, Table } from '../lib/text/sentence.ts'
+import { evidenceSentences } from './evidence.ts'
+import { formatAgo, plural } from './format.ts'
+import type { Presented } from './presented.ts'
 import { auditView } from './view.ts'
 
 export type HistoryFilter = {
@@ -10,7 +15,7 @@ export type HistoryFilter = {
   readonly action?: string | undefined
 }
 
-/** A part of the audit trail, newest first, and how often what was done to whose runs. */
+/** A part of the audit trail, newest first, and how often each action was applied. */
 export type History = {
   readonly counts: readonly AuditCount[]
   readonly items: readonly AuditEntry[]
@@ -18,8 +23,116 @@ export type History = {
   readonly next: number | null
 }
 
+export const EMPTY_HISTORY: History = { counts: [], items: [], next: null }
+
+/** `history` and the history page. */
+export function presentHistory({ counts, items, next }: History, now: Millis) {
+  const total = counts.reduce((sum, { count }) => sum + count, 0)
+  return {
+    view: {
+      counts: counts.map(({ lastAt, ...count }) => ({ ...count, lastAt: iso(lastAt) })),
+      items: items.map(auditView),
+      next,
+    },
+    severity: 'ok' as const,
+    summary:
+      total === 0 ? NOTHING_DONE : `${plural(total, 'entry', 'entries')} in the audit trail.`,
+    sections:
+      total === 0
+        ? [{ heading: null, sentences: [[NOTHING_DONE]] }]
+        : [
+            { heading: null, table: countsTable(counts, now), sentences: [] },
+            { heading: 'Newest first', sentences: entrySentences(items, next, now) },
+          ],
+  } satisfies Presented<object>
+}
+
+export const NOTHING_DONE =
+  'The audit trail is empty: no recovery, no cleaning, no operator action.'
+
+function countsTable(counts: readonly AuditCount[], now: Millis): Table {
+  return {
+    columns: [
+      { header: 'SOURCE', flex: true },
+      { header: 'ACTION' },
+      { header: 'TIMES', align: 'right' },
+      { header: 'LAST', align: 'right' },
+    ],
+    rows: counts.map(({ source, action, count, lastAt }) => [
+      source,
+      action,
+      String(count),
+      formatAgo(lastAt, now),
+    ]),
+  }
+}
+
+function entrySentences(
+  items: readonly AuditEntry[],
+  next: number | null,
+  now: Millis,
+): Sentence[] {
+  if (items.length === 0) return [['There are no older entries.']]
+  const shown = plural(items.length, 'entry', 'entries')
+  const more = `${shown} shown. There are more: add \`--after ${next}\`, or a higher \`--limit\`.`
+  return [
+    ...items.map((entry) => auditSentence(entry, now, auditSubject(entry))),
+    ...(next === null ? [] : [[{ text: more, style: 'dim' as const }]]),
+  ]
+}
+
+/** An entry of the audit trail: when, what to what, by which actor and why. `subject` may be empty. */
+export function auditSentence(entry: AuditEntry, now: Millis, subject: string): Sentence {
+  return [
+    '- ',
+    { text: `${formatAgo(entry.at, now)}:`, style: 'dim' },
+    ' ',
+    { text: entry.action, style: 'strong' },
+    `${subject && ` ${subject}`}${formatMove(entry)}${formatActorAndReason(entry)}.`,
+  ]
+}
+
+/** `target 91bc4f2a of run 4f2a91bc of shop` */
+export function auditSubject({ run, target, source }: AuditEntry): string {
+  const ofRun = `run ${shortId(run)} of ${source}`
+  return target === null ? ofRun : `target ${shortId(target)} of ${ofRun}`
+}
+
+function formatMove({ before, after }: AuditEntry): string {
+  const [from, to] = [before, after].map((side) =>
+    (side as { status?: string } | null)?.status?.replace('_', ' '),
+  )
+  return from && to && from !== to ? ` (${from} → ${to})` : ''
+}
+
+/** A reason that ends with the actor already names it. */
+function formatActorAndReason({ actor, because }: AuditEntry): string {
+  return because.endsWith(` by ${actor}`) ? `: ${because}` : `, by ${actor}: ${because}`
+}
+
+/** One entry with its evidence, and what it changed. */
+export function auditEntrySections(entry: AuditEntry, now: Millis): Section[] {
+  const { id, at, actor, before, after } = entry
+  const facts = `${iso(at)}, entry ${id}, by ${actor}`
+  const sections: Section[] = [
+    {
+      heading: null,
+      sentences: [auditSentence(entry, now, auditSubject(entry)), [{ text: facts, style: 'dim' }]],
+    },
+    { heading: 'Evidence', sentences: evidenceSentences(entry.evidence).map((one) => [one]) },
+    { heading: 'Before', sentences: fieldSentences(before) },
+    { heading: 'After', sentences: fieldSentences(after) },
+  ]
+  return sections.filter(({ sentences }) => sentences.length > 0)
+}
+
+function fieldSentences(record: unknown): Sentence[] {
+  if (typeof record !== 'object' || record === null) return []
+  return Object.entries(record).map(([name, value]) => [`${name}: ${safeJson(value)}`])
+}
+
 const BATCH_SIZE = 500
-/** Looked through at most for one answer. */
+/** Batches read at most for one answer. */
 const BATCHES_MAX = 40
 const RUN_ENTRIES_MAX = 10_000
 
@@ -31,16 +144,7 @@ export async function readHistory(
   return { ...(await readEntries(store, filter, page)), counts: await countActions(store, filter) }
 }
 
-/** What `history` answers. */
-export function historyView({ counts, items, next }: History) {
-  return {
-    counts: counts.map(({ lastAt, ...count }) => ({ ...count, lastAt: iso(lastAt) })),
-    items: items.map(auditView),
-    next,
-  }
-}
-
-/** The trail is not kept by action: where one is asked for, an answer may be short and still have a next one. */
+/** The trail has no index by action: filtered by action, a page may be short although there are more. */
 async function readEntries(
   store: Store,
   { action, ...filter }: HistoryFilter,

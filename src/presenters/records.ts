@@ -139,8 +139,20 @@ export type AssessedRun = Omit<Run, 'owner'> & {
   readonly owner: Owner | null
   /** Where a run with one target continues; null for a crawl or before the first page. */
   readonly checkpoint: Pick<Checkpoint, 'page' | 'pageTarget'> | null
-  /** The facts that the verdict is based on. */
-  readonly evidence: unknown
+  /** What the verdict is based on, in sentences. */
+  readonly evidence: readonly string[]
+  /** The same as data. */
+  readonly facts: Readonly<Record<string, unknown>>
+  /** What the verdict is about: `run 4f2a91bc of shop`. */
+  readonly subject: Subject
+}
+
+/** What a verdict is about. */
+export type Subject = {
+  /** `row`: of a table of your own. */
+  readonly kind: 'run' | 'target' | 'row'
+  /** `target 91bc4f2a of shop` */
+  readonly label: string
 }
 
 /** A target: one listing, address or other unit of work of a run. */
@@ -235,8 +247,10 @@ export type AuditEntry = {
   readonly target: string | null
   /** Why. */
   readonly because: string
-  /** The facts that it was based on. */
-  readonly evidence: unknown
+  /** What it was based on, in sentences. */
+  readonly evidence: readonly string[]
+  /** The same as data; null if nothing was recorded. */
+  readonly facts: Readonly<Record<string, unknown>> | null
   /** What it was before. */
   readonly before: unknown
   /** What it was after. */

@@ -1,82 +1,272 @@
 import { hash } from 'node:crypto'
-import { RUN_STATUS_AFTER, TARGET_STATUS_AFTER, type Verdict } from '../core/model/verdict.ts'
-import type { Severity } from '../core/decide/health.ts'
+import { worstSeverity, type Severity } from '../core/decide/health.ts'
+import { shortId, type Id } from '../core/model/id.ts'
+import { unstuckCommand } from '../core/model/shell-command.ts'
 import type { Millis } from '../core/model/time.ts'
-import type { AssessedRun } from '../core/recovery/assess.ts'
+import type { Verdict } from '../core/model/verdict.ts'
+import type { AssessedRun, Assessment } from '../core/recovery/assess.ts'
 import type { Recovery } from '../core/recovery/recover.ts'
-import { assessedRunView, verdictView } from './view.ts'
+import {
+  firstSentences,
+  omitted,
+  ROWS_MAX,
+  type Section,
+  type Sentence,
+} from '../lib/text/sentence.ts'
+import {
+  formatAge,
+  formatAgo,
+  formatDoneOfTotal,
+  formatProcessCell,
+  formatRunStatus,
+  formatSource,
+  plural,
+} from './format.ts'
+import { recoverAction } from './bulk-actions.ts'
+import type { Presented } from './presented.ts'
+import { revertibleRuns, undoByRevert } from './undo.ts'
+import {
+  assessedRunView,
+  isPlanned,
+  verdictList,
+  verdictView,
+  type VerdictView,
+} from './verdict.ts'
 
-/** A recovery as people read it. */
-export type RecoveryPlan = {
-  readonly active: readonly AssessedRun[]
-  readonly now: Millis
-  readonly severity: Severity
-  /** What recovery does by itself. */
-  readonly planned: readonly Verdict[]
-  /** What is left to a person. */
-  readonly needsAttention: readonly Verdict[]
-  readonly unreadable: Recovery['assessment']['unreadable']
+export type RecoveryRequest = {
+  readonly dryRun: boolean
+  /** False while an operator has not confirmed; the default is `!dryRun`. */
+  readonly isDone?: boolean
+  readonly timeout?: string | undefined
+  readonly sources?: readonly string[]
+  readonly groups?: readonly string[]
 }
 
-/** What is done, and what a person has to decide. */
-export function classifyVerdicts({ assessment, verdicts }: Recovery): RecoveryPlan {
-  const { runs: active, now, severity, unreadable } = assessment
-  const autoCleaned = new Set(
-    active.filter(({ policy }) => policy.autoClean).map(({ run }) => run.id),
+export type RecoveryView = {
+  active: ReturnType<typeof assessedRunView>[]
+  activeTotal: number
+  /** First what recovery applies by itself, then what needs attention. */
+  verdicts: VerdictView[]
+  total: number
+  /** How many verdicts recovery applies by itself. */
+  planned: number
+  applied: number
+  unreadable: { table: string; because: string }[]
+  dryRun: boolean
+  plan: string
+  command: string
+}
+
+/** Where there is no database yet. */
+export const NO_RECOVERY: Recovery = {
+  assessment: { now: 0, runs: [], workers: [], observations: [], unreadable: [], severity: 'ok' },
+  verdicts: [],
+}
+
+/** `recover`, the recovery page, and `top`. */
+export function presentRecovery(
+  { assessment, verdicts }: Recovery,
+  request: RecoveryRequest,
+): Presented<RecoveryView> {
+  const { dryRun, isDone = !dryRun, timeout, sources = [], groups = [] } = request
+  const planned = verdicts.filter(isPlanned)
+  const views = [...planned, ...verdicts.filter((one) => !isPlanned(one))].map((verdict) =>
+    verdictView(verdict, isDone),
   )
-  const isMutation = ({ action, run, target, blockedBy }: Verdict): boolean => {
-    if (blockedBy !== undefined) return false
-    return action === 'abandon'
-      ? autoCleaned.has(run)
-      : (target === null ? RUN_STATUS_AFTER : TARGET_STATUS_AFTER)[action] !== undefined
-  }
+  const [toApply, attention] = [views.slice(0, planned.length), views.slice(planned.length)]
+  const applied = planned.filter((verdict) => verdict.applied)
+  const { runs, unreadable } = assessment
   return {
-    active,
-    now,
-    severity,
-    planned: verdicts.filter(isMutation),
-    needsAttention: verdicts.filter((verdict) => !isMutation(verdict)),
-    unreadable,
+    view: {
+      active: runs.map(assessedRunView),
+      activeTotal: runs.length,
+      verdicts: views,
+      total: views.length,
+      planned: planned.length,
+      applied: applied.length,
+      unreadable: [...unreadable],
+      dryRun,
+      plan: planHash(planned),
+      command: unstuckCommand('recover', [], {
+        yes: true,
+        timeout,
+        source: sources,
+        group: groups,
+      }),
+    },
+    severity: severityOf(assessment, verdicts, request),
+    summary: summarize(planned.length, applied.length, isDone),
+    sections: [
+      ...unreadable.map(unreadableSection),
+      activeSection(runs, assessment.now),
+      isDone ? appliedSection(planned, toApply, attention) : plannedSection(toApply, attention),
+      ...attentionSections(attention),
+      ...(isDone ? [] : [{ heading: null, sentences: [['Nothing was changed.']] }]),
+    ],
+    actions:
+      isDone || planned.length === 0
+        ? []
+        : [recoverAction({ timeout, sources, groups }, planned.length)],
+    undo: isDone ? undoByRevert(revertibleRuns(planned)) : null,
   }
 }
 
-/** What `recover` answers. */
-export function recoveryView({ assessment, verdicts }: Recovery, dryRun: boolean) {
-  const { severity, runs, unreadable } = assessment
-  return {
-    severity,
-    active: runs.map(assessedRunView),
-    verdicts: verdicts.map(verdictView),
-    applied: verdicts.filter(({ applied }) => applied).length,
-    unreadable: [...unreadable],
-    dryRun,
-  }
+/** A preview after its verdicts were applied. A verdict that was not reached again changed meanwhile. */
+export function afterRecovery(preview: Recovery, applied: readonly Verdict[]): Recovery {
+  const idOf = ({ run, target }: Verdict): string => target ?? run
+  const byId = new Map(applied.map((verdict) => [idOf(verdict), verdict]))
+  const verdicts = preview.verdicts.map((verdict) => byId.get(idOf(verdict)) ?? verdict)
+  return { ...preview, verdicts }
+}
+
+/** What the verdicts of a preview that recovery applies by itself are about. */
+export function plannedSubjects({ verdicts }: Recovery): Set<Id> {
+  return new Set(verdicts.filter(isPlanned).map(({ run, target }) => target ?? run))
 }
 
 const ACTIVE_MAX = 200
 const VERDICTS_MAX = 500
 
-/** The same for those who look from afar: of however much there is the first, and how much there is. */
-export function boundedRecoveryView(
-  { severity, active, planned, needsAttention, unreadable }: RecoveryPlan,
-  dryRun: boolean,
-) {
-  const verdicts = [...planned, ...needsAttention]
+/** The same for HTTP: of long lists the first entries, with the totals. */
+export function boundedRecovery(presented: Presented<RecoveryView>): Presented<RecoveryView> {
+  const { view } = presented
+  const active = view.active.slice(0, ACTIVE_MAX)
+  return { ...presented, view: { ...view, active, verdicts: view.verdicts.slice(0, VERDICTS_MAX) } }
+}
+
+/** Before recovery the state of what was selected; after it, what is left. */
+function severityOf(
+  { severity, unreadable }: Assessment,
+  verdicts: readonly Verdict[],
+  { dryRun, timeout, sources = [], groups = [] }: RecoveryRequest,
+): Severity {
+  const isUnfiltered = sources.length + groups.length === 0 && timeout === undefined
+  const isListed = dryRun ? verdicts.length > 0 : verdicts.some(isUnresolved)
+  return worstSeverity([
+    dryRun && (isUnfiltered || isListed) ? severity : 'ok',
+    isListed || unreadable.length > 0 ? 'attention' : 'ok',
+  ])
+}
+
+function isUnresolved({ action, applied, blockedBy }: Verdict): boolean {
+  if (blockedBy !== undefined) return true
+  return ['alert', 'park', 'hold', 'fail'].includes(action) || (action === 'abandon' && !applied)
+}
+
+function summarize(planned: number, applied: number, isDone: boolean): string {
+  if (planned === 0) return 'Nothing to recover.'
+  if (!isDone) return `${plural(planned, 'verdict')} would be applied.`
+  const late = planned - applied
+  return `${plural(applied, 'verdict')} applied.${late > 0 ? ` ${late} not applied: changed meanwhile.` : ''}`
+}
+
+/** The question before the verdicts of a preview are applied; null if there are none. */
+export function recoveryQuestion({ view: { planned } }: Presented<RecoveryView>): string | null {
+  if (planned === 0) return null
+  return planned === 1 ? 'Apply this verdict?' : `Apply these ${planned} verdicts?`
+}
+
+function unreadableSection({ table, because }: { table: string; because: string }): Section {
+  const sentence: Sentence = [
+    { text: `Not all can be seen: ${table} cannot be read. `, style: 'warn' },
+    because,
+  ]
+  return { heading: null, sentences: [sentence] }
+}
+
+function activeSection(active: readonly AssessedRun[], now: Millis): Section {
+  if (active.length === 0) return { heading: null, sentences: [['No run is active.']] }
+  const left = active.length - ROWS_MAX
   return {
-    severity,
-    active: active.slice(0, ACTIVE_MAX).map(assessedRunView),
-    activeTotal: active.length,
-    verdicts: verdicts.slice(0, VERDICTS_MAX).map(verdictView),
-    total: verdicts.length,
-    applied: verdicts.filter(({ applied }) => applied).length,
-    unreadable: [...unreadable],
-    dryRun,
+    heading: plural(active.length, 'active run'),
+    table: {
+      columns: [
+        { header: 'RUN' },
+        { header: 'SOURCE', flex: true },
+        { header: 'STATUS' },
+        { header: 'DONE', align: 'right' },
+        { header: 'AGE', align: 'right', optional: 2 },
+        { header: 'OWNER', flex: true, optional: 3 },
+        { header: 'LAST SIGN', align: 'right', optional: 1 },
+      ],
+      rows: active
+        .slice(0, ROWS_MAX)
+        .map(({ run, owner, evidence }) => [
+          shortId(run.id),
+          formatSource(run),
+          formatRunStatus(run.status),
+          formatDoneOfTotal(run),
+          formatAge(evidence.ageMs),
+          owner ? formatProcessCell(owner.evidence) : 'no owner',
+          formatAgo(owner ? now - owner.evidence.heartbeatAgeMs : run.lastActivityAt, now),
+        ]),
+    },
+    sentences: left > 0 ? [omitted(left, '`unstuck runs` lists them')] : [],
   }
 }
 
+function plannedSection(
+  toApply: readonly VerdictView[],
+  attention: readonly VerdictView[],
+): Section {
+  const sentences = verdictList(toApply, '`--json`')
+  return {
+    heading: 'Would be applied',
+    sentences: sentences.length > 0 ? sentences : [nothing(attention)],
+  }
+}
+
+export const APPLIED = 'Applied'
+
+function appliedSection(
+  planned: readonly Verdict[],
+  toApply: readonly VerdictView[],
+  attention: readonly VerdictView[],
+): Section {
+  if (planned.length === 0) return { heading: APPLIED, sentences: [nothing(attention)] }
+  const undo = revertibleRuns(planned).map((run): Sentence => [
+    `Undo: \`${unstuckCommand('revert', [shortId(run)])}\``,
+  ])
+  return {
+    heading: APPLIED,
+    sentences: [
+      ...verdictList(toApply, '`unstuck history`'),
+      ...firstSentences(undo, '`unstuck history` lists what can be undone'),
+      ...lateSentences(planned.filter(({ applied }) => !applied)),
+    ],
+  }
+}
+
+function nothing(attention: readonly VerdictView[]): Sentence {
+  return [attention.length > 0 ? 'Nothing by itself.' : 'Nothing to recover.']
+}
+
+function lateSentences(late: readonly Verdict[]): Sentence[] {
+  if (late.length === 0) return []
+  const isRow = late.some(({ row, evidence }) => row !== undefined || 'label' in evidence)
+  const or = isRow ? ', or your database rejected the write, which the log then shows' : ''
+  return [[`${plural(late.length, 'verdict')} not applied: changed meanwhile${or}.`]]
+}
+
+function attentionSections(attention: readonly VerdictView[]): Section[] {
+  if (attention.length === 0) return []
+  const canClean = attention.some(
+    ({ action, blockedBy }) => action === 'abandon' && blockedBy === null,
+  )
+  return [
+    {
+      heading: 'Needs attention',
+      sentences: [
+        ...verdictList(attention, '`--json`'),
+        ...(canClean ? [['`unstuck clean` marks dead runs.']] : []),
+      ],
+    },
+  ]
+}
+
 /**
- * A short name for what would be done, whatever the order: the same deeds have the same. It goes with a preview, so that
- * who confirms that does this and nothing else.
+ * A short name for what would be applied, in any order. A preview has it, so that a confirmed action applies exactly
+ * that or is refused.
  */
 export function planHash(planned: readonly Verdict[]): string {
   const lines = planned.map(({ run, target, action, from, to }) =>

@@ -4,6 +4,7 @@ import type { Action } from '../core/model/verdict.ts'
 import type { Liveness } from '../core/model/worker.ts'
 import type {
   AssessedRun,
+  Subject,
   AuditEntry,
   Checkpoint,
   Counts,
@@ -30,20 +31,34 @@ export type Verdict = {
   readonly because: string
   /** Whether the worker that holds it is alive. */
   readonly liveness: Liveness
-  /** The facts that the verdict is based on. */
-  readonly evidence: unknown
+  /** What the verdict is based on, in sentences. */
+  readonly evidence: readonly string[]
+  /** The same as data. */
+  readonly facts: Readonly<Record<string, unknown>>
   /** The status before. */
   readonly from: string
   /** The status after. */
   readonly to: string
-  /** Whether it was done. */
-  readonly applied: boolean
-  /** Why it cannot be done: the setting that would allow it; null if it can. */
+  /** `planned` in a preview; afterwards `applied` or `changed-meanwhile`. The others are not applied by recovery. */
+  readonly outcome: 'planned' | 'applied' | 'changed-meanwhile' | 'needs-attention' | 'blocked'
+  /** Why it cannot be applied: the setting that would allow it; null if it can. */
   readonly blockedBy: string | null
+  /** What it is about: `target 91bc4f2a of shop`. */
+  readonly subject: Subject
+}
+
+/** Part of every result that is presented: the text that the command line prints. */
+export type Presented = {
+  /** How bad it is. */
+  readonly severity: Severity
+  /** One line. */
+  readonly summary: string
+  /** All sentences. */
+  readonly sections: readonly Section[]
 }
 
 /** What `check` returns. */
-export type Check = {
+export type Check = Presented & {
   /** What was asked about. */
   readonly source: string
   /** `start` or `resume`: `begin` will. `clean`: a dead run is in the way and is replaced. `wait`: a live worker has it. */
@@ -61,9 +76,7 @@ export type Check = {
 }
 
 /** What `summary` returns: every live run. */
-export type Summary = {
-  /** The worst of all. */
-  readonly severity: Severity
+export type Summary = Presented & {
   /** How many live runs there are. */
   readonly total: number
   /** With a worker, or waiting for one. */
@@ -75,17 +88,11 @@ export type Summary = {
 }
 
 /** What `status` returns. */
-export type Status = {
+export type Status = Presented & {
   /** When it was read. */
   readonly now: Timestamp
-  /** The worst of all. */
-  readonly severity: Severity
   /** The same, and `well` or `idle` where nothing is wrong. */
   readonly state: 'stuck' | 'attention' | 'well' | 'idle'
-  /** "Is anything stuck?", in one line. */
-  readonly summary: string
-  /** The same in sentences. */
-  readonly sections: readonly Section[]
   /** Live runs, the worst first, 200 at most. */
   readonly runs: readonly ListedRun[]
   /** How many live runs there are. */
@@ -113,13 +120,7 @@ export type Attention = {
 }
 
 /** What `run` returns. */
-export type RunDetail = {
-  /** How bad it is. */
-  readonly severity: Severity
-  /** Where it stands, in one line. */
-  readonly summary: string
-  /** The same in sentences. */
-  readonly sections: readonly Section[]
+export type RunDetail = Presented & {
   /** The run. */
   readonly run: ListedRun & {
     /** What it was queued with; null if nothing. */
@@ -160,7 +161,7 @@ export type Setting = {
 }
 
 /** What `explain` returns. */
-export type Explanation = {
+export type Explanation = Presented & {
   /** The run. */
   readonly run: Run
   /** The target, if one was asked about. */
@@ -169,8 +170,10 @@ export type Explanation = {
   readonly verdict: Pick<AssessedRun, 'action' | 'because' | 'blockedBy'>
   /** The worker that holds it, or held it last. */
   readonly owner: Owner | null
-  /** The facts that the verdict is based on. */
-  readonly evidence: unknown
+  /** What the verdict is based on, in sentences; empty without a worker. */
+  readonly evidence: readonly string[]
+  /** The same as data; null without a worker. */
+  readonly facts: Readonly<Record<string, unknown>> | null
   /** The settings that apply. */
   readonly policy: readonly Setting[]
 }
@@ -224,26 +227,25 @@ export type ActionResult = Change & {
 }
 
 /** What `recover` returns. */
-export type Recovery = Change & {
-  /** The worst of all, as it was before. */
-  readonly severity: Severity
-  /** Live runs as they were before, 200 at most. */
-  readonly active: readonly AssessedRun[]
-  /** How many live runs there were. */
-  readonly activeTotal: number
-  /** What was decided, 500 at most: first what recovery does, then what needs attention. */
-  readonly verdicts: readonly Verdict[]
-  /** How many verdicts there are. */
-  readonly total: number
-  /** How many of them were applied. */
-  readonly applied: number
-  /** How many of them recovery applies; the others need attention. */
-  readonly planned: number
-  /** Names exactly these verdicts: pass it back as `plan` to apply them and nothing else. */
-  readonly plan: string
-  /** Adopted tables that could not be read: their rows were not assessed. */
-  readonly unreadable: readonly UnreadableTable[]
-}
+export type Recovery = Change &
+  Presented & {
+    /** Live runs as they were before, 200 at most. */
+    readonly active: readonly AssessedRun[]
+    /** How many live runs there were. */
+    readonly activeTotal: number
+    /** What was decided, 500 at most: first what recovery does, then what needs attention. */
+    readonly verdicts: readonly Verdict[]
+    /** How many verdicts there are. */
+    readonly total: number
+    /** How many of them were applied. */
+    readonly applied: number
+    /** How many of them recovery applies; the others need attention. */
+    readonly planned: number
+    /** Names exactly these verdicts: pass it back as `plan` to apply them and nothing else. */
+    readonly plan: string
+    /** Adopted tables that could not be read: their rows were not assessed. */
+    readonly unreadable: readonly UnreadableTable[]
+  }
 
 /** An adopted table that cannot be read. */
 export type UnreadableTable = {

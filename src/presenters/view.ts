@@ -11,10 +11,10 @@ import {
 } from '../core/model/run.ts'
 import type { Cursor, Target } from '../core/model/target.ts'
 import { iso, type Millis } from '../core/model/time.ts'
-import { blockedReason, type RunEvidence, type Verdict } from '../core/model/verdict.ts'
-import type { Evidence, Liveness } from '../core/model/worker.ts'
-import type { AssessedRun, AssessedWorker, Owner } from '../core/recovery/assess.ts'
+import type { Liveness } from '../core/model/worker.ts'
+import type { AssessedWorker, Owner } from '../core/recovery/assess.ts'
 import type { AuditEntry } from '../core/store/store.ts'
+import { evidenceSentences, factsOf } from './evidence.ts'
 
 /**
  * What scripts see, from the command line and over HTTP alike: docs/reference/json-output.md. Fields may be added here;
@@ -154,38 +154,9 @@ export function ownerView({ worker, evidence, assessment }: Owner) {
   }
 }
 
-/** A live run with its verdict. */
-export function assessedRunView({ run, target, decision, owner, evidence }: AssessedRun) {
-  return {
-    ...runView(run),
-    action: decision.action,
-    because: decision.because,
-    blockedBy: blockedReason(run, decision),
-    owner: owner && ownerView(owner),
-    checkpoint:
-      target && target.seq > 0 ? { page: target.page, pageTarget: target.pageTarget } : null,
-    evidence: evidenceView(evidence),
-  }
-}
-
 /** Where the next worker picks up. */
 export function checkpointView({ page, pageTarget, next, lastItemId, cursor }: Cursor) {
   return { page, pageTarget, next, lastItemId, cursor }
-}
-
-export function verdictView(verdict: Verdict) {
-  const { run, source, target, action, because, liveness, from, to, applied } = verdict
-  const { blockedBy = null } = verdict
-  const evidence = evidenceView(verdict.evidence)
-  return { run, source, target, action, because, liveness, evidence, from, to, applied, blockedBy }
-}
-
-/** By the seal a verdict is held to the row that was judged: it means nothing to people. */
-export function evidenceView(evidence: Evidence | RunEvidence) {
-  const { seal: _seal, ...known } = evidence as Evidence & RunEvidence
-  if (!known.owner) return known
-  const { seal: _ownersSeal, ...owner } = known.owner
-  return { ...known, owner }
 }
 
 export function itemView(item: SavedItem) {
@@ -201,8 +172,13 @@ export function itemView(item: SavedItem) {
   }
 }
 
-export function auditView({ at, ...entry }: AuditEntry) {
-  return { ...entry, at: iso(at) }
+export function auditView({ at, evidence, ...entry }: AuditEntry) {
+  return {
+    ...entry,
+    at: iso(at),
+    evidence: evidenceSentences(evidence),
+    facts: evidence === null ? null : factsOf(evidence),
+  }
 }
 
 function isoOrNull(at: Millis | null): string | null {

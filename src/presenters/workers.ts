@@ -1,7 +1,16 @@
 import { shortId } from '../core/model/id.ts'
+import type { Millis } from '../core/model/time.ts'
 import type { Assessment } from '../core/recovery/assess.ts'
+import type { HeldTarget } from '../core/store/store.ts'
 import type { Section, Sentence } from '../lib/text/sentence.ts'
-import { formatAge, formatAgo, formatLiveness, formatProcessCell } from './format.ts'
+import {
+  formatAge,
+  formatAgo,
+  formatLiveness,
+  formatProcess,
+  formatProcessCell,
+  plural,
+} from './format.ts'
 import type { PresentedList } from './presented.ts'
 import { workerView, type WorkerView } from './view.ts'
 
@@ -30,7 +39,7 @@ export function presentWorkers(
   }
 }
 
-const NO_WORKERS = 'No worker runs. Start one with `unstuck work crawl.ts`.'
+export const NO_WORKERS = 'No worker runs. Start one with `unstuck work crawl.ts`.'
 
 function workersSection(items: readonly WorkerView[], now: number): Section {
   return {
@@ -62,4 +71,46 @@ function doubtfulSections(items: readonly WorkerView[]): Section[] {
     .filter(({ liveness }) => liveness !== 'present')
     .map(({ id, liveness, because }): Sentence => [`${shortId(id)} ${liveness}: ${because}.`])
   return sentences.length > 0 ? [{ heading: 'Why', sentences }] : []
+}
+
+/** One worker and the targets that it holds. */
+export function workerSections(
+  worker: WorkerView,
+  claimed: readonly HeldTarget[],
+  now: Millis,
+): Section[] {
+  const { id, source, liveness, because, startedAt } = worker
+  const started = `It started ${formatAgo(Date.parse(startedAt), now)}. Its id is ${id}.`
+  return [
+    {
+      heading: `Worker ${shortId(id)}`,
+      sentences: [
+        [`Source ${source}, ${formatProcess(worker)}: `, formatLiveness(liveness), '.'],
+        [`${because}.`],
+        [{ text: started, style: 'dim' }],
+      ],
+    },
+    claimed.length === 0
+      ? { heading: null, sentences: [['It holds no target.']] }
+      : {
+          heading: `Holds ${plural(claimed.length, 'target')}`,
+          table: {
+            columns: [
+              { header: 'TARGET' },
+              { header: 'SOURCE', flex: true, optional: 2 },
+              { header: 'KEY', flex: true },
+              { header: 'PAGE', align: 'right' },
+              { header: 'ACTIVITY', align: 'right', optional: 1 },
+            ],
+            rows: claimed.map(({ target, run }) => [
+              shortId(target.id),
+              run.source,
+              target.key,
+              target.pageTarget === null ? `${target.page}` : `${target.page}/${target.pageTarget}`,
+              formatAgo(target.lastActivityAt, now),
+            ]),
+          },
+          sentences: [],
+        },
+  ]
 }

@@ -1,25 +1,44 @@
 import type { Verdict } from '../core/model/verdict.ts'
 import { iso } from '../core/model/time.ts'
 import type { ListedRun } from '../presenters/runs.ts'
-import type { Snapshot, ViewData } from '../interfaces/top/snapshot.ts'
+import { browseRuns, browseWorkers, type BrowseList } from '../presenters/browse.ts'
+import type { Snapshot } from '../interfaces/top/snapshot.ts'
+import type { View } from '../interfaces/top/state.ts'
+import { verdictView, type VerdictView } from '../presenters/verdict.ts'
 import type { WorkerView } from '../presenters/view.ts'
 import { EVIDENCE } from './fixtures.ts'
 
-/** What `top` could have seen, always at the same moment. */
+/** Snapshots of `top`, always of the same moment. */
 
 export const NOW = Date.parse('2026-11-16T03:12:45Z')
 const MINUTE_MS = 60_000
 
-export function makeLook(seen: ViewData, overrides: Partial<Snapshot> = {}): Snapshot {
+export function makeSnapshot(
+  view: View,
+  list: BrowseList,
+  overrides: Partial<Snapshot> = {},
+): Snapshot {
   return {
     now: NOW,
     where: '/srv/unstuck.db',
     summary: 'Something is stuck: 2 runs healthy, 1 run stuck for 12 min, 2 targets parked.',
     style: 'bad',
-    viewData: seen,
+    view,
+    list,
     detail: null,
     ...overrides,
   }
+}
+
+export function runsSnapshot(
+  runs: readonly ListedRun[],
+  overrides: Partial<Snapshot> = {},
+): Snapshot {
+  return makeSnapshot('runs', browseRuns(runs, NOW), overrides)
+}
+
+export function workersSnapshot(workers: readonly WorkerView[]): Snapshot {
+  return makeSnapshot('workers', browseWorkers(workers, NOW))
 }
 
 export function makeRun(id: string, overrides: Partial<ListedRun> = {}): ListedRun {
@@ -112,8 +131,8 @@ export function makeWorker(id: string, overrides: Partial<WorkerView> = {}): Wor
   }
 }
 
-export function makeVerdict(id: string, overrides: Partial<Verdict> = {}): Verdict {
-  return {
+export function makeVerdict(id: string, overrides: Partial<Verdict> = {}): VerdictView {
+  const verdict: Verdict = {
     run: '01934d2a-0000-7000-8000-0000bbdb7d00',
     target: `01934d2a-0000-7000-8000-0000${id}`,
     source: 'directory',
@@ -123,7 +142,9 @@ export function makeVerdict(id: string, overrides: Partial<Verdict> = {}): Verdi
     evidence: EVIDENCE,
     from: 'in_progress',
     to: 'planned',
+    needsAttention: false,
     applied: false,
     ...overrides,
   }
+  return verdictView(verdict, false)
 }

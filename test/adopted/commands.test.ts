@@ -62,10 +62,10 @@ test('every read and operator command works on adopted rows, and writes only the
     [stale, { table: 'tenders', key: '1', can: ['cancel', 'resume'] }],
   )
   assert.deepEqual(
-    planned.verdicts.map(({ run, action, applied }: any) => [run, action, applied]),
+    planned.verdicts.map(({ run, action, outcome }: any) => [run, action, outcome]),
     [
-      [stale, 'fail', false],
-      [dead, 'abandon', false],
+      [stale, 'fail', 'planned'],
+      [dead, 'abandon', 'needs-attention'],
     ],
   )
   assert.match(explained.stdout, /It is row 1 of tenders\.[^]*No owner is known/)
@@ -144,14 +144,14 @@ test('no action is offered or announced that needs an unmapped status', async ()
     /No status is mapped for cancel on a run of tenders: map adopted\.tenders\.statuses\.cancelled/,
   )
   assert.match(clean, /to end it whatever it is, map adopted\.tenders\.statuses\.cancelled/)
-  assert.match(check, /^wait: Someone may be at it\.\nportal-b: no owner is known;/)
-  assert.match(summary, /Resumable: go on when your own program takes them up\n/)
+  assert.match(check, /^wait: A process may be working on it\.\nportal-b: no owner is known;/)
+  assert.match(summary, /Resumable: continue when your own program takes them up\n/)
   assert.match(summary, new RegExp(`${kept}  portal-a \\(row 1 of tenders\\).* yes `))
   assert.deepEqual(
     [...resumable, ...deadOnes].map(({ checkpoint }: any) => checkpoint),
     [{ page: 0, pageTarget: null }, null],
   )
-  assert.match(explained, /There is a checkpoint or a file of its output/)
+  assert.match(explained, /It has a checkpoint or an output file/)
   assert.match(workers, /^No worker runs\. Start one with `unstuck work crawl\.ts`\.\n/)
   assert.match(shown, /\nTable tenders\n/)
 
@@ -194,14 +194,14 @@ test('a verdict blocked by an unmapped status is reported with that reason by ev
   ])
   assert.equal(cleaned.code, 3)
   assert.match(cleaned.stdout, new RegExp(`${dead} of maths .* was left alone\\. ${course}\\.`))
-  assert.match(planned.stdout, /Without --dry-run 0 dead runs would be marked/)
+  assert.match(planned.stdout, /Nothing was changed\. 0 dead runs would be marked/)
   assert.equal(recovered.code, 3)
   assert.match(
     recovered.stdout,
     new RegExp(`Needs attention[^]*fail run ${stale} [^]*${tender}: map`),
   )
   assert.match(explained.stdout, new RegExp(`What would change it\n- ${course}\\.\n`))
-  assert.match(checked.stdout, new RegExp(`^clean: .* nothing here can end it\\. ${course}\\.`))
+  assert.match(checked.stdout, new RegExp(`^clean: .* it cannot be ended here\\. ${course}\\.`))
   assert.equal(examined.code, 3)
   assert.match(examined.stdout, new RegExp(`${tender}: map adopted\\.tenders\\.statuses\\.failed`))
   const all = [cleaned, planned, recovered, explained, checked].map(({ stdout }) => stdout).join()
@@ -218,7 +218,7 @@ test('a verdict blocked by an unmapped status is reported with that reason by ev
     [course, course, course, course],
   )
   assert.match(recover.verdicts[0].blockedBy, new RegExp(tender))
-  assert.deepEqual([recover.applied, clean.cleaned[0].applied], [0, false])
+  assert.deepEqual([recover.applied, clean.cleaned[0].outcome], [0, 'blocked'])
 })
 
 /** They end rows in other ways than by words. */

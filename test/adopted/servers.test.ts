@@ -22,7 +22,7 @@ test('serve recovers adopted tables in the background, and logs what it did', as
   try {
     await waitFor('a failed row', async () => (await project.tenders())[0]!['status'] === 'failed')
     await waitFor('its word', () =>
-      /recovery: run \w{8} of portal-a .row 1 of tenders.: fail/.test(said),
+      /recovery: fail run \w{8} of portal-a .row 1 of tenders./.test(said),
     )
     await waitFor('an alert', () => /ALERT: run \w{8} of maths: .*See: unstuck clean/.test(said))
     assert.deepEqual(await statusesIn(project), ['failed', 'running', 'completed'])
@@ -42,7 +42,7 @@ test('recoverOnStart uses the config of its folder, and does not wait for runs t
   const text = `
     import { recoverOnStart } from '${new URL('../../src/index.ts', import.meta.url).href}'
     const { active, verdicts, error } = await recoverOnStart({ timeout: '3s' })
-    console.log(JSON.stringify({ active: active.length, verdicts: verdicts.map((one) => [one.source, one.action, one.applied]), error }))
+    console.log(JSON.stringify({ active: active.length, verdicts: verdicts.map((one) => [one.source, one.action, one.outcome]), error }))
   `
   const { env } = cliCommand([])
   const child = spawn(process.execPath, ['--input-type=module', '-e', text], {
@@ -58,8 +58,8 @@ test('recoverOnStart uses the config of its folder, and does not wait for runs t
   const report = JSON.parse(said.split('\n').find((line) => line.startsWith('{'))!)
   assert.equal(report.active, 3)
   assert.deepEqual(report.verdicts, [
-    ['portal-a', 'fail', true],
-    ['maths', 'abandon', false],
+    ['portal-a', 'fail', 'applied'],
+    ['maths', 'abandon', 'needs-attention'],
   ])
   assert.match(report.error.message, /longer than 3 s/)
   assert.match(said, /\[unstuck\] run \w{8} of portal-a is running: 0\/1 done, 10 min old/)
@@ -97,8 +97,8 @@ test('recoverOnStart takes tables and a preset from code, and never throws for a
 
   assert.deepEqual([looked.error, looked.active.length, looked.verdicts], [null, 2, []])
   assert.deepEqual(
-    done.verdicts.map(({ source, action, applied }) => [source, action, applied]),
-    [['portal-a', 'fail', true]],
+    done.verdicts.map(({ source, action, outcome }) => [source, action, outcome]),
+    [['portal-a', 'fail', 'applied']],
   )
   assert.deepEqual(await statusesIn(project), ['failed', 'running', 'completed'])
 })
@@ -123,8 +123,8 @@ test('open takes tables: their rows are summarized and recovered, all errors are
   const { active } = await unstuck.summary()
 
   assert.deepEqual(
-    verdicts.map(({ action, applied }) => [action, applied]),
-    [['fail', true]],
+    verdicts.map(({ action, outcome }) => [action, outcome]),
+    [['fail', 'applied']],
   )
   assert.deepEqual(
     active.map(({ adopted }) => adopted?.key),

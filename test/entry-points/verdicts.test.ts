@@ -35,7 +35,7 @@ type Verdict = {
   target: string | null
   action: string
   because: string
-  applied: boolean
+  outcome: string
 }
 type Advice = { action: string; because: string }
 
@@ -493,8 +493,8 @@ async function assertCleans(
   const cleaned = await entryPoint.clean(ctx.db.url)
   const after = (await ctx.store.run(run))!
   assert.deepEqual(
-    cleaned.map((one) => [one.run, one.action, one.applied]),
-    cleans ? [[run, 'abandon', true]] : [],
+    cleaned.map((one) => [one.run, one.action, one.outcome]),
+    cleans ? [[run, 'abandon', 'applied']] : [],
   )
   assert.equal(after.status, cleans ? 'abandoned' : before)
   if (cleans) assert.ok(after.finishedAt !== null)
@@ -525,7 +525,7 @@ async function assertVerdict(
     const [verdict] = verdicts
     assert.equal(verdict?.action, row.verdict.action, JSON.stringify(verdicts))
     assert.match(verdict.because, row.verdict.because)
-    assert.equal(verdict.applied, row.verdict.applied)
+    assert.equal(verdict.outcome === 'applied', row.verdict.applied)
     assert.equal(verdicts.filter(({ action }) => action === row.verdict!.action).length, 1)
   }
   const run = (await store.run(situation.run))!

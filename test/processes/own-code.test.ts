@@ -34,6 +34,13 @@ for (const engine of ENGINES) {
         run: null,
         checkpoint: null,
         owner: null,
+        severity: 'ok',
+        summary: 'job: start. It can start.',
+        sections: [
+          { heading: null, sentences: ['start: It can start.', 'job: no run of it is live.'] },
+        ],
+        actions: [],
+        undo: null,
       })
       const run = await unstuck.begin('job')
       assert.deepEqual([run.page, run.cursor, run.resumed, run.done], [0, null, false, null])
@@ -132,15 +139,15 @@ for (const engine of ENGINES) {
       const [would, ...more] = preview.verdicts
       assert.deepEqual(more, [])
       assert.deepEqual(
-        [would?.action, would?.liveness, would?.from, would?.to, would?.applied],
-        ['resume', 'gone', 'in_progress', 'planned', false],
+        [would?.action, would?.liveness, would?.from, would?.to, would?.outcome],
+        ['resume', 'gone', 'in_progress', 'planned', 'planned'],
       )
-      assert.equal((would!.evidence as { pid?: number }).pid, program.pid)
+      assert.equal(would!.facts['pid'], program.pid)
       assert.match(would!.because, /process \d+ on .*; goes on after page 3/)
       assert.equal((await ctx.run('job')).status, 'running')
 
       const [did] = (await unstuck.recover({ plan: preview.plan })).verdicts
-      assert.equal(did?.applied, true)
+      assert.equal(did?.outcome, 'applied')
       assert.equal((await ctx.run('job')).status, 'interrupted')
       await assert.rejects(unstuck.recover({ plan: preview.plan }), { code: 'E_PLAN_CHANGED' })
       assert.deepEqual((await unstuck.recover()).verdicts, [])

@@ -112,7 +112,7 @@ for (const engine of isLong ? ENGINES : [sqliteEngine]) {
       assert.equal(await next.waitForExit(), 0, next.output)
       assert.match(
         next.output,
-        /recovery: target \w{8} of stage: resume — process \d+ .*goes on after page 1/,
+        /recovery: resume target \w{8} of stage \(in progress → planned\): process \d+ .*goes on after page 1/,
       )
       assert.match(
         next.output,
@@ -142,7 +142,7 @@ for (const engine of isLong ? ENGINES : [sqliteEngine]) {
         log: (line) => lines.push(line),
       })
       assert.deepEqual(
-        verdicts.filter(({ applied }) => applied),
+        verdicts.filter(({ outcome }) => outcome === 'applied'),
         [],
       )
       assert.match(
@@ -170,8 +170,8 @@ for (const engine of isLong ? ENGINES : [sqliteEngine]) {
       const cleaned = await cli(ctx, 'clean', '--auto')
       assert.equal(cleaned.code, 0, cleaned.said)
       assert.deepEqual(
-        cleaned.data.cleaned.map((one: any) => [one.run, one.applied]),
-        [[id, true]],
+        cleaned.data.cleaned.map((one: any) => [one.run, one.outcome]),
+        [[id, 'applied']],
       )
       const { status, finishedAt } = await ctx.run('job')
       assert.equal(status, 'abandoned')
@@ -207,7 +207,7 @@ for (const engine of isLong ? ENGINES : [sqliteEngine]) {
       assert.deepEqual((await cli(ctx, 'clean', '--auto', '--age', '1s')).data.cleaned, [])
       assert.equal((await cli(ctx, 'clean', id)).code, 2)
       const neighbour = ctx.unstuck('work', ctx.module('neighbour.ts', OTHER_CRAWL))
-      await neighbour.waitForOutput(/recovery: target \w{8} of job: resume/)
+      await neighbour.waitForOutput(/recovery: resume target \w{8} of job/)
       await waitFor('the monitor has looked a few times', () => ctx.marks('neighbour').length > 0)
       await new Promise((resolve) => setTimeout(resolve, 2_500))
 
@@ -279,8 +279,8 @@ for (const engine of isLong ? ENGINES : [sqliteEngine]) {
 
       const looked = await recoverOnStart({ ...options, dryRun: true })
       assert.deepEqual(
-        looked.verdicts.map(({ action, applied }) => [action, applied]),
-        [['resume', false]],
+        looked.verdicts.map(({ action, outcome }) => [action, outcome]),
+        [['resume', 'planned']],
       )
       assert.deepEqual(await ctx.verdicts(), [])
       const report = await recoverOnStart(options)
@@ -291,11 +291,11 @@ for (const engine of isLong ? ENGINES : [sqliteEngine]) {
         ['job'],
       )
       assert.deepEqual(
-        report.verdicts.map(({ action, applied }) => [action, applied]),
-        [['resume', true]],
+        report.verdicts.map(({ action, outcome }) => [action, outcome]),
+        [['resume', 'applied']],
       )
       assert.match(lines.join('\n'), /run \w{8} of job is running: 0\/1 done/)
-      assert.match(lines.join('\n'), /recovery: target \w{8} of job: resume — process \d+/)
+      assert.match(lines.join('\n'), /recovery: resume target \w{8} of job .*: process \d+/)
       assert.equal((await ctx.verdicts()).length, 1)
     })
 
@@ -378,7 +378,7 @@ for (const engine of isLong ? ENGINES : [sqliteEngine]) {
       const next = await ctx.run()
       assert.notEqual(next.id, dead.id)
       assert.equal(next.status, 'succeeded')
-      assert.match(program.output, /recovery: run \w{8} of stage: abandon/)
+      assert.match(program.output, /recovery: abandon run \w{8} of stage/)
     })
 
     test('a page that hangs is taken from its live worker after a timeout: retried, then failed, the rest is done', async () => {
@@ -425,7 +425,7 @@ for (const engine of isLong ? ENGINES : [sqliteEngine]) {
       await leave('swept', `{ autoClean: true }`)
       const neighbour = ctx.unstuck('work', ctx.module('neighbour.ts', OTHER_CRAWL))
 
-      await neighbour.waitForOutput(/recovery: run \w{8} of swept: abandon/)
+      await neighbour.waitForOutput(/recovery: abandon run \w{8} of swept/)
       await neighbour.waitForOutput(/ALERT: run \w{8} of kept: .*25 h old.* See: unstuck clean/)
       await new Promise((resolve) => setTimeout(resolve, 2_500))
 

@@ -1,5 +1,4 @@
-import { shortId } from './id.ts'
-import { describeRow, type AdoptedRef, type AdoptedRun, type Run, type RunStatus } from './run.ts'
+import type { AdoptedRef, AdoptedRun, Run, RunStatus } from './run.ts'
 import type { TargetStatus } from './target.ts'
 import type { Evidence, Liveness } from './worker.ts'
 
@@ -17,8 +16,8 @@ export const ACTIONS = [
   'resumable',
 ] as const
 /**
- * `leave` the living · `alert`: notify an operator · `resume` from the cursor · `replan`: nothing was done, back in line ·
- * `retry` as a new run · `park` as dead letter · `hold` for a person · `fail` · `wait`: too young to judge ·
+ * `leave` the living · `alert` an operator · `resume` from the cursor · `replan`: nothing was done, back in line ·
+ * `retry` as a new run · `park` as dead letter · `hold` for an operator · `fail` · `wait`: too young to judge ·
  * `abandon` as dead · `resumable`: kept, never cleaned.
  */
 export type Action = (typeof ACTIONS)[number]
@@ -82,6 +81,8 @@ export type Verdict = Decision & {
   readonly from: string
   /** The status after. */
   readonly to: string
+  /** Recovery does not apply it by itself: an operator decides. */
+  readonly needsAttention: boolean
   /** False in a dry run, and when the row was no longer what had been judged. */
   readonly applied: boolean
   /** Why it cannot be applied: the user's table has no status for it. Omitted if it can be applied. */
@@ -108,19 +109,4 @@ type WithAdoptedRun = { readonly adopted?: Pick<AdoptedRun, 'cannot'> }
 export function blockedField(run: WithAdoptedRun, decision: Decision): Pick<Verdict, 'blockedBy'> {
   const blockedBy = blockedReason(run, decision)
   return blockedBy === null ? {} : { blockedBy }
-}
-
-/** What a verdict is about: `target 91bc4f2a of shop`. A row of a user's own table is always a run. */
-export function describeSubject({ target, source, run, row }: Verdict): string {
-  if (row) return `run ${shortId(run)} of ${source} (${describeRow(row)})`
-  return target ? `target ${shortId(target)} of ${source}` : `run ${shortId(run)} of ${source}`
-}
-
-/** A verdict as one line of a log. */
-export function formatVerdict(verdict: Verdict): string {
-  const { action, because, applied, blockedBy } = verdict
-  const isMutation = action in TARGET_STATUS_AFTER || action in RUN_STATUS_AFTER
-  const state = isMutation && !applied ? `${action} (not applied)` : action
-  const why = blockedBy === undefined ? because : `${because}. ${blockedBy}`
-  return `recovery: ${describeSubject(verdict)}: ${state} — ${why}`
 }

@@ -117,7 +117,7 @@ async function applyRunVerdicts(
     if (sources.length > 0 && !sources.includes(run.source)) continue
     if (!(only?.has(run.id) ?? true) || !(runFilter?.(run) ?? true)) continue
     const applied = !dryRun && isAutomatic(one) && (await applyRunVerdict(context, one))
-    verdicts.push(toRunVerdict(one, applied))
+    verdicts.push({ ...toRunVerdict(one, applied), needsAttention: !isAutomatic(one) })
   }
   return verdicts
 }
@@ -136,7 +136,7 @@ function isOverrun(run: AssessedRun['run'], owner: NonNullable<AssessedRun['owne
   return run.kind === 'crawl' && !isLost(owner.assessment)
 }
 
-/** Dead by age alone is a person's word, unless the policy gave it beforehand. */
+/** A run that is dead by age alone is abandoned by an operator, or by the policy's `autoClean`. */
 function isAutomatic({ decision, policy }: AssessedRun): boolean {
   if (decision.action === 'abandon') return policy.autoClean
   return RUN_STATUS_AFTER[decision.action] !== undefined
@@ -169,6 +169,7 @@ export function runMoveOf(
   return { run: run.id, to, ...decision, evidence, actor, expected: precondition }
 }
 
+/** A verdict that an operator asked for, or that recovery applies by itself. */
 export function toRunVerdict(assessed: AssessedRun, applied: boolean): Verdict {
   const { run, decision, owner, evidence } = assessed
   return {
@@ -182,6 +183,7 @@ export function toRunVerdict(assessed: AssessedRun, applied: boolean): Verdict {
     evidence,
     from: run.status,
     to: RUN_STATUS_AFTER[decision.action] ?? run.status,
+    needsAttention: false,
     applied,
   }
 }

@@ -171,6 +171,7 @@ function toVerdict(
     evidence,
     from: target.status,
     to: TARGET_STATUS_AFTER[decision.action] ?? target.status,
+    needsAttention: TARGET_STATUS_AFTER[decision.action] === undefined,
     applied,
   }
 }

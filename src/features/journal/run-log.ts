@@ -5,7 +5,7 @@ import { realFolder } from '../../lib/files/data-folder.ts'
 import type { LogPage } from '../../presenters/schema/overview.ts'
 import type { JournalEntry } from './reader.ts'
 import { searchJournals } from './search.ts'
-import { formatFacts } from './text.ts'
+import { formatFacts } from '../../presenters/event.ts'
 
 /** The clocks of database and worker may differ. */
 const CLOCK_SLACK_MS = 60_000

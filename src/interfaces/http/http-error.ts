@@ -1,4 +1,4 @@
-import { StoreUnavailableError, UnstuckError } from '../../core/model/errors.ts'
+import { PlanChangedError, StoreUnavailableError, UnstuckError } from '../../core/model/errors.ts'
 import { redact } from '../../core/model/redact.ts'
 import type { BodyErrors } from '../../lib/http/body.ts'
 import { HttpError } from '../../lib/http/errors.ts'
@@ -197,6 +197,7 @@ const STATUS_BY_CODE: Readonly<Record<string, number>> = {
 /** Returns the error as the caller gets it; null for one that the caller cannot fix. */
 export function toHttpError(error: unknown): HttpError | null {
   if (error instanceof HttpError) return error
+  if (error instanceof PlanChangedError) return planChanged(error.data.preview)
   const status = error instanceof UnstuckError ? STATUS_BY_CODE[error.code] : undefined
   if (!(error instanceof UnstuckError) || status === undefined) return null
   return new HttpError(status, error.code.replace(/^E_/, ''), redact(error.message), {

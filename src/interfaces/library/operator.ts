@@ -15,12 +15,13 @@ import type { Store } from '../../core/store/store.ts'
 import { abortable } from '../../core/worker/abortable.ts'
 import type { Crawl } from '../../core/worker/crawl-options.ts'
 import { actionResultView, type ActionResult } from '../../presenters/action-result.ts'
-import { adviceView } from '../../presenters/check.ts'
-import { summaryView } from '../../presenters/cleaning.ts'
+import { cleanByPlan, recoverByPlan } from '../../presenters/apply-plan.ts'
+import { presentCheck } from '../../presenters/check.ts'
+import { presentSummary } from '../../presenters/cleaning.ts'
 import { enqueueSource } from '../../presenters/enqueue.ts'
-import { explainRunOrTarget, explanationView } from '../../presenters/explain.ts'
+import { presentExplanation } from '../../presenters/explain.ts'
 import { findRun, findRunOrTarget, findTarget, findTargets } from '../../presenters/find.ts'
-import { historyView, readHistory } from '../../presenters/history.ts'
+import { presentHistory, readHistory } from '../../presenters/history.ts'
 import { hasItems } from '../../presenters/items.ts'
 import type * as records from '../../presenters/records.ts'
 import type * as results from '../../presenters/results.ts'
@@ -34,7 +35,6 @@ import { itemView, runView, targetView } from '../../presenters/view.ts'
 import { workerViews } from '../../presenters/workers.ts'
 import { makeListing } from './listing.ts'
 import { ABORTABLE, FIELDS, RUN, RUNS, SOURCE, TARGET, TARGETS } from './option-fields.ts'
-import { cleanByPlan, recoverByPlan } from './recovery.ts'
 import type {
   Abortable,
   AgeOptions,
@@ -78,7 +78,8 @@ export class Operator {
       const name = nameOf(source)
       checkSource(name)
       const age = parseDuration(options.abandonAfter) ?? undefined
-      return adviceView(name, await adviseStart(this.context, name, age))
+      const advice = await adviseStart(this.context, name, age)
+      return toJson(presentCheck(name, advice, await this.store.now()))
     })
   }
 
@@ -99,7 +100,7 @@ export class Operator {
   summary(options: AgeOptions = {}): Promise<results.Summary> {
     return this.call('summary()', {}, options, FIELDS.age, async () => {
       const age = parseDuration(options.abandonAfter) ?? undefined
-      return summaryView(await classifyRuns(this.context, age))
+      return toJson(presentSummary(await classifyRuns(this.context, age)))
     })
   }
 
@@ -109,7 +110,7 @@ export class Operator {
         typeof what === 'object' && !('id' in what)
           ? await this.#run(what)
           : await findRunOrTarget(this.store, idOf(what))
-      return explanationView(await explainRunOrTarget(this.context, this.settings, found))
+      return toJson(await presentExplanation(this.context, this.settings, found))
     })
   }
 
@@ -179,14 +180,15 @@ export class Operator {
         since: await this.#since(since),
       }
       const position = after === undefined ? undefined : Number(after)
-      const found = historyView(await readHistory(this.store, filter, { after: position, limit }))
-      return { ...found, next: found.next === null ? null : String(found.next) }
+      const history = await readHistory(this.store, filter, { after: position, limit })
+      const { view } = presentHistory(history, await this.store.now())
+      return { ...view, next: view.next === null ? null : String(view.next) }
     })
   }
 
   recover(options: RecoverOptions = {}): Promise<results.Recovery> {
     return this.call('recover()', {}, options, FIELDS.recover, () =>
-      recoverByPlan(this.context, options),
+      recoverByPlan(this.context, { ...options, timeout: options.olderThan }),
     )
   }
 
@@ -197,7 +199,7 @@ export class Operator {
         runs === undefined
           ? undefined
           : await Promise.all([runs].flat().map((run) => this.#run(run)))
-      return cleanByPlan(this.context, named, options)
+      return cleanByPlan(this.context, named, { ...options, age: options.abandonAfter })
     })
   }
 

@@ -9,14 +9,14 @@ import {
   type CliTestContext,
 } from '../../testing/cli-test-context.ts'
 import { TextWriter } from '../../lib/terminal/text-writer.ts'
-import { applyPlan, planAction } from './actions.ts'
+import { planAction } from './actions.ts'
 import type { Plan } from './state.ts'
 
 const NEVER = new AbortController().signal
 
-function textOf({ text }: Plan): string {
+function textOf({ sections }: Plan): string {
   const writer = new TextWriter(200, false)
-  text(writer)
+  writer.sections(sections)
   return writer.toString()
 }
 
@@ -32,10 +32,10 @@ test('a recovery applies what was shown, and newer verdicts wait for the next pr
   const [shown] = await createOrphan(ctx, 'shown')
   const plan = await planAction(operatorContext(ctx.store, 'ada'), { kind: 'recover' }, NEVER)
   const [later] = await createOrphan(ctx, 'later')
-  const { message } = await applyPlan(operatorContext(ctx.store, 'ada'), plan, NEVER)
+  const { message } = await plan.apply()
 
-  assert.equal(plan.question, 'Do this?')
-  assert.equal(message, 'Recovery: 1 of 1 thing done.')
+  assert.equal(plan.question, 'Apply this verdict?')
+  assert.equal(message, '1 verdict applied.')
   assert.equal((await ctx.store.run(shown))?.counts.targets.in_progress, 0)
   assert.equal((await ctx.store.run(later))?.counts.targets.in_progress, 1)
 })
@@ -44,9 +44,9 @@ test('a concurrent change is reported, and nothing is applied twice', async () =
   await using ctx = await createCliTestContext()
   await createOrphan(ctx, 'shop')
   const plan = await planAction(operatorContext(ctx.store, 'ada'), { kind: 'recover' }, NEVER)
-  await applyPlan(operatorContext(ctx.store, 'ada'), plan, NEVER)
-  const { message } = await applyPlan(operatorContext(ctx.store, 'ada'), plan, NEVER)
-  assert.equal(message, 'Recovery: 0 of 1 thing done; 1 had changed meanwhile.')
+  await plan.apply()
+  const { message } = await plan.apply()
+  assert.equal(message, '0 verdicts applied. 1 not applied: changed meanwhile.')
   assert.equal((await ctx.store.audit({ limit: 10 })).length, 1)
 })
 
@@ -55,16 +55,12 @@ test('dead runs are marked and can be reverted from the same screen', async () =
   const run = await enqueueCrawl(ctx.store, 1, { source: 'old' })
   const worker = await ctx.registerDeadWorker('old')
   await claim(ctx.store, worker, 1, { source: 'old' })
-  await applyPlan(
-    operatorContext(ctx.store, 'ada'),
-    await planAction(operatorContext(ctx.store, 'ada'), { kind: 'recover' }, NEVER),
-    NEVER,
-  )
+  await (await planAction(operatorContext(ctx.store, 'ada'), { kind: 'recover' }, NEVER)).apply()
   await ctx.database.advanceClock(30 * HOUR_MS)
 
   const plan = await planAction(operatorContext(ctx.store, 'ada'), { kind: 'clean' }, NEVER)
   assert.equal(plan.question, 'Mark 1 dead run as “Timeout – auto-cleaned”?')
-  const { undo } = await applyPlan(operatorContext(ctx.store, 'ada'), plan, NEVER)
+  const { undo } = await plan.apply()
   assert.equal((await ctx.store.run(run))?.status, 'abandoned')
   assert.deepEqual(undo, [run])
 
@@ -74,11 +70,11 @@ test('dead runs are marked and can be reverted from the same screen', async () =
     NEVER,
   )
   assert.match(textOf(back), /The cleaning of run .* would be taken back/)
-  await applyPlan(operatorContext(ctx.store, 'ada'), back, NEVER)
+  await back.apply()
   assert.equal((await ctx.store.run(run))?.status, 'interrupted')
 })
 
-test('where nothing is to be done nothing is asked', async () => {
+test('nothing is asked when there is nothing to apply', async () => {
   await using ctx = await createCliTestContext()
   await enqueueCrawl(ctx.store, 1)
   for (const kind of ['recover', 'clean'] as const) {
@@ -107,16 +103,10 @@ test('dead letters of one kind are requeued, exactly those shown or none', async
   const plan = await planAction(operatorContext(ctx.store, 'ada'), deed, NEVER)
   assert.equal(plan.question, 'Put 1 target back in line?')
   await fail('HTTP 403 for https://shop.example/2')
-  await assert.rejects(
-    applyPlan(operatorContext(ctx.store, 'ada'), plan, NEVER),
-    /Nothing was changed: they are not the same/,
-  )
+  await assert.rejects(plan.apply(), /Nothing was changed: the targets are not the same/)
 
   const again = await planAction(operatorContext(ctx.store, 'ada'), deed, NEVER)
-  assert.equal(
-    (await applyPlan(operatorContext(ctx.store, 'ada'), again, NEVER)).message,
-    '2 targets back in line.',
-  )
+  assert.equal((await again.apply()).message, '2 targets put back in line.')
   const { planned, failed } = (await ctx.store.run(run))!.counts.targets
   assert.deepEqual({ planned, failed }, { planned: 2, failed: 1 })
 })

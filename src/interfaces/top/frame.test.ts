@@ -3,23 +3,23 @@ import { describe, test } from 'node:test'
 import { stripVTControlCharacters } from 'node:util'
 import { HOSTILE_TEXTS } from '../../testing/hostile-text.ts'
 import {
-  makeLook,
-  NOW,
   makeRun,
   makeRuns,
+  makeSnapshot,
   makeVerdict,
   makeWorker,
+  NOW,
+  runsSnapshot,
+  workersSnapshot,
 } from '../../testing/top-fixtures.ts'
-import type { RecoveryPlan } from '../../presenters/recovery.ts'
+import { browseDeadLetters, browseVerdicts } from '../../presenters/browse.ts'
 import { widthOf } from '../../lib/terminal/width.ts'
 import { drawTop, type Size } from './frame.ts'
-import type { Snapshot, ViewData } from './snapshot.ts'
+import type { Snapshot } from './snapshot.ts'
 import { withPosition, initialState, type TopState, type View } from './state.ts'
 
-const REST = { now: 0, severity: 'stuck' } as const
-
 const WIDE: Size = { columns: 80, rows: 24 }
-const RUNS: ViewData = { view: 'runs', runs: makeRuns() }
+const RUNS = runsSnapshot(makeRuns())
 
 function at(view: View, more: Partial<TopState> = {}): TopState {
   return { ...initialState(false), view, ...more }
@@ -35,7 +35,7 @@ function golden(text: string): string {
 
 describe('on 80 columns', () => {
   test('the summary comes first, then what needs attention', () => {
-    const drawn = draw(at('runs'), makeLook(RUNS), { columns: 80, rows: 14 })
+    const drawn = draw(at('runs'), RUNS, { columns: 80, rows: 14 })
     assert.equal(drawn, golden(FIRST))
   })
 
@@ -51,10 +51,11 @@ describe('on 80 columns', () => {
       }),
     ]
     const size = { columns: 80, rows: 10 }
-    assert.equal(draw(at('workers'), makeLook({ view: 'workers', workers }), size), golden(WORKERS))
-    const deeds = [makeVerdict('c2e09188')]
-    const theirs = [
+    assert.equal(draw(at('workers'), workersSnapshot(workers), size), golden(WORKERS))
+    const verdicts = [
+      makeVerdict('c2e09188'),
       makeVerdict('0', {
+        needsAttention: true,
         target: null,
         action: 'abandon',
         from: 'interrupted',
@@ -63,30 +64,25 @@ describe('on 80 columns', () => {
         source: 'tender-portal',
       }),
     ]
-    const recovery = { active: [], planned: deeds, needsAttention: theirs, unreadable: [], ...REST }
-    assert.equal(
-      draw(at('recovery'), makeLook({ view: 'recovery', recovery }), size),
-      golden(VERDICTS),
-    )
+    const recovery = makeSnapshot('recovery', browseVerdicts(verdicts))
+    assert.equal(draw(at('recovery'), recovery, size), golden(VERDICTS))
   })
 
-  test('a row of a table of the user is told by that, and its owner has no made-up id', () => {
+  test('a row of a user’s own table is named by its key, and its owner has no made-up id', () => {
     const label = 'row a/2 of jobs (vm:78)'
     const workers = [makeWorker('c0ffee01', { label, source: 'import' })]
-    const listed = draw(at('workers'), makeLook({ view: 'workers', workers }))
+    const listed = draw(at('workers'), workersSnapshot(workers))
     assert.match(listed, /import +row a\/2 of jobs \(vm:78\)/)
     assert.doesNotMatch(listed, /c0ffee01/)
 
-    const verdict = makeVerdict('c2e09188', { source: 'import', action: 'fail', to: 'failed' })
-    const run = { id: verdict.run, adopted: { table: 'jobs', key: 'a/2', can: [] } }
-    const active = [{ run }] as unknown as RecoveryPlan['active']
-    const recovery = { active, planned: [verdict], needsAttention: [], unreadable: [], ...REST }
-    const drawn = draw(at('recovery'), makeLook({ view: 'recovery', recovery }))
+    const row = { table: 'jobs', key: 'a/2' }
+    const verdict = makeVerdict('c2e09188', { source: 'import', action: 'fail', to: 'failed', row })
+    const drawn = draw(at('recovery'), makeSnapshot('recovery', browseVerdicts([verdict])))
     assert.match(drawn, /fail +run \w{8} +import \(row a\/2 of jobs\)/)
     assert.doesNotMatch(drawn, /target \w{8}|→/)
   })
 
-  test('dead letters are told by their error', () => {
+  test('dead letters are listed by error', () => {
     const group = {
       fingerprint: 'abcdef012345',
       error: 'HTTP 403 Forbidden for https://portal.example/detail/17',
@@ -97,54 +93,52 @@ describe('on 80 columns', () => {
       lastAt: new Date(NOW - 60_000).toISOString(),
       sample: [],
     }
-    const drawn = draw(
-      at('letters'),
-      makeLook({ view: 'letters', groups: [group], isPartial: false }),
-    )
+    const groups = { total: 31, isPartial: false, groups: [group] }
+    const drawn = draw(at('letters'), makeSnapshot('letters', browseDeadLetters(groups, NOW)))
     assert.match(drawn, /31 {2}29 failed, 2 parked {2}HTTP 403 .* 60 s ago/)
     assert.match(drawn, /r retry/)
   })
 
-  test('nothing to list is said in a sentence with what to do', () => {
-    assert.match(draw(at('runs'), makeLook({ view: 'runs', runs: [] })), /`unstuck demo`/)
+  test('an empty list shows what to do', () => {
+    assert.match(draw(at('runs'), runsSnapshot([])), /`unstuck demo`/)
     const filtered = withPosition(at('runs'), { filter: 'nowhere' })
-    assert.match(draw(filtered, makeLook(RUNS)), /None of 4 has “nowhere”\. Esc shows all\./)
+    assert.match(draw(filtered, RUNS), /None of 4 contains “nowhere”\. Esc shows all\./)
   })
 
-  test('without data yet, or while another view is being fetched, the frame stands', () => {
-    assert.match(draw(at('runs'), null), /looking …[^]*\[1 Runs\]/)
-    assert.match(draw(at('workers'), makeLook(RUNS)), /\[2 Workers\]/)
+  test('the frame is drawn before the first data, and while another view loads', () => {
+    assert.match(draw(at('runs'), null), /loading …[^]*\[1 Runs\]/)
+    assert.match(draw(at('workers'), RUNS), /\[2 Workers\]/)
   })
 
   test('when the database is unreachable, the last data stays, with a notice', () => {
-    const drawn = draw(at('runs', { error: 'The database does not answer: …' }), makeLook(RUNS))
+    const drawn = draw(at('runs', { error: 'The database does not answer: …' }), RUNS)
     assert.match(drawn, /directory[^]*The database does not answer/)
   })
 
-  test('a list longer than the screen shows the part with the chosen row', () => {
+  test('a list longer than the screen shows the part with the selected row', () => {
     const runs = Array.from({ length: 60 }, (_, n) =>
       makeRun(String(10_000_000 + n), { source: `source-${n}` }),
     )
     const chosen = { row: runs[40]!.id, top: 0, sort: 1, filter: '' }
-    const drawn = draw(withPosition(at('runs'), chosen), makeLook({ view: 'runs', runs }))
+    const drawn = draw(withPosition(at('runs'), chosen), runsSnapshot(runs))
     assert.match(drawn, /^> 10000040 {2}source-40 /m)
     assert.equal(drawn.split('\n').length, WIDE.rows)
   })
 })
 
 test('on 40 columns the columns that matter are left', () => {
-  assert.equal(draw(at('runs'), makeLook(RUNS), { columns: 40, rows: 12 }), golden(NARROW))
+  assert.equal(draw(at('runs'), RUNS, { columns: 40, rows: 12 }), golden(NARROW))
 })
 
 test('from 100 columns on there is room for the pace and what is left', () => {
-  const drawn = draw(at('runs'), makeLook(RUNS), { columns: 110, rows: 24 })
+  const drawn = draw(at('runs'), RUNS, { columns: 110, rows: 24 })
   assert.match(drawn, /PAGES\/MIN +LEFT/)
   assert.match(drawn, /catalogue .* 12 +8–11 min/)
 })
 
 test('colour only repeats what the words say', () => {
-  const coloured = drawTop(at('runs'), makeLook(RUNS), WIDE, true)
-  const plain = drawTop(at('runs'), makeLook(RUNS), WIDE, false)
+  const coloured = drawTop(at('runs'), RUNS, WIDE, true)
+  const plain = drawTop(at('runs'), RUNS, WIDE, false)
   assert.notDeepEqual(coloured, plain)
   assert.deepEqual(
     coloured.map((line) => stripVTControlCharacters(line).trimEnd()),
@@ -160,7 +154,7 @@ test('untrusted text stays on its line and cannot move the cursor', () => {
     for (const { id } of runs) {
       // One row of all is enough for most of them: each is the chosen one once, with its reason below.
       const state = withPosition(at('runs'), { row: id, filter: id })
-      const look = makeLook({ view: 'runs', runs }, { summary: HOSTILE_TEXTS.slice(34).join(' ') })
+      const look = runsSnapshot(runs, { summary: HOSTILE_TEXTS.slice(34).join(' ') })
       assertHarmless(drawTop(state, look, { columns, rows: 24 }, false), columns)
     }
   }
@@ -177,7 +171,7 @@ const FIRST = `
 unstuck top · 03:12:45 UTC · 4 runs · sort: attention
 Something is stuck: 2 runs healthy, 1 run stuck for 12 min, 2 targets parked.
 [1 Runs]  2 Workers   3 Recovery   4 Dead letters   5 History
-  RUN       SOURCE                 STATUS      DONE            ITEMS   LAST SIGN
+  RUN       SOURCE                 STATUS      DONE            ITEMS    ACTIVITY
 > bbdb7d00  directory              orphaned     1/8  █░░░░░░░     90  12 min ago
   504a7fbe  宽字符目标名称         queued    0/120+  ░░░░░░░░      0   3 min ago
   f9f0fe52  catalogue              running   40/120  ███░░░░░    400     2 s ago
@@ -187,31 +181,31 @@ Something is stuck: 2 runs healthy, 1 run stuck for 12 min, 2 targets parked.
 
 
 process 4111 on vm no longer exists (last beat 12 min ago)
-? help  q quit  ↵ open  / filter  s sort  R recover  C clean  c cancel  u undo
+? help  q quit  ↵ open  / filter  s sort  R recover  C clean  c cancel  u revert
 `
 const WORKERS = `
 unstuck top · 03:12:45 UTC · 2 workers · sort: liveness
 Something is stuck: 2 runs healthy, 1 run stuck for 12 min, 2 targets parked.
  1 Runs  [2 Workers]  3 Recovery   4 Dead letters   5 History
-  WORKER    SOURCE     PROCESS     SIGN     TARGETS      UP  LAST BEAT
-> c0ffee02  directory  4111 on vm  gone           1  60 min        now
-  c0ffee01  catalogue  4112 on vm  present        3  60 min        now
+  WORKER    SOURCE     PROCESS     LIVENESS  TARGETS      UP  HEARTBEAT
+> c0ffee02  directory  4111 on vm  gone            1  60 min        now
+  c0ffee01  catalogue  4112 on vm  present         3  60 min        now
 
 
 process 4111 on vm no longer exists (last beat 12 min ago)
 ? help  q quit  ↵ open  / filter  s sort  R recover  C clean
 `
 const VERDICTS = `
-unstuck top · 03:12:45 UTC · 2 verdicts · sort: who
+unstuck top · 03:12:45 UTC · 2 verdicts · sort: outcome
 Something is stuck: 2 runs healthy, 1 run stuck for 12 min, 2 targets parked.
  1 Runs   2 Workers  [3 Recovery]  4 Dead letters   5 History
-  ACTION   ABOUT            SOURCE         CHANGE                   SIGN     KEY
-> resume   target c2e09188  directory      in progress → planned    gone     R
-  abandon  run bbdb7d00     tender-portal  interrupted → abandoned  unknown  C
+  ACTION   SUBJECT          SOURCE        CHANGE                   LIVENESS  KEY
+> resume   target c2e09188  directory     in progress → planned    gone      R
+  abandon  run bbdb7d00     tender-port…  interrupted → abandoned  unknown   C
 
 
 process 4111 on vm no longer exists (last beat 12 min ago); goes on after page 1
-? help  q quit  ↵ open  / filter  s sort  R recover  C clean  c cancel  u undo
+? help  q quit  ↵ open  / filter  s sort  R recover  C clean  c cancel  u revert
 `
 const NARROW = `
 unstuck top · 03:12:45 UTC · 4 runs · s…

@@ -1,17 +1,16 @@
 import { stripVTControlCharacters, styleText } from 'node:util'
 import { TextWriter } from '../../lib/terminal/text-writer.ts'
-import type { Cell } from '../../lib/text/sentence.ts'
+import { plainText, type Cell, type Section } from '../../lib/text/sentence.ts'
 import { pad, truncate, widthOf } from '../../lib/terminal/width.ts'
+import type { BrowseList, BrowseRow } from '../../presenters/browse.ts'
 import { plural } from '../../presenters/format.ts'
-import { printDetail } from './detail.ts'
-import { printHelp } from './help.ts'
+import { helpSections } from './help.ts'
 import type { Snapshot } from './snapshot.ts'
 import { VIEWS, type ListPosition, type TopState, type View } from './state.ts'
-import { buildList, titleOf, type List, type Row } from './views.ts'
 
 export type Size = { readonly columns: number; readonly rows: number }
 
-/** What is drawn: a line for each row of the terminal, none wider than it. */
+/** Draws a line for each row of the terminal, none wider than it. */
 export function drawTop(
   state: TopState,
   snapshot: Snapshot | null,
@@ -41,24 +40,52 @@ export function drawTop(
   return lines.slice(0, size.rows).map((line) => fitLine(line, size.columns))
 }
 
-/** The list of the view in front; null until it was fetched. */
-export function currentList({ view, positions }: TopState, snapshot: Snapshot | null): List | null {
-  return snapshot?.viewData.view === view ? buildList(snapshot, positions[view]) : null
+/** A list in the selected order. */
+type SortedList = BrowseList & {
+  /** Rows before the filter. */
+  readonly total: number
+  readonly order: string
 }
 
-/** Title, tabs, what is chosen, keys. */
+/** The list of the current view, sorted and filtered; null until it was read. */
+export function currentList(
+  { view, positions }: TopState,
+  snapshot: Snapshot | null,
+): SortedList | null {
+  if (snapshot?.view !== view) return null
+  const { list } = snapshot
+  const { filter, sort } = positions[view]
+  const order = sort % list.orders.length
+  const terms = filter.toLowerCase().split(/\s+/).filter(Boolean)
+  const rows = list.rows
+    .toSorted((a, b) => compare(a.ranks[order]!, b.ranks[order]!))
+    .filter((row) => matches(row, terms))
+  return { ...list, rows, total: list.rows.length, order: list.orders[order]! }
+}
+
+function compare(a: string | number, b: string | number): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}
+
+/** Every term must occur in the text of the row. */
+function matches({ id, cells, about }: BrowseRow, terms: readonly string[]): boolean {
+  const text = `${id} ${cells.map((cell) => plainText([cell])).join(' ')} ${about}`.toLowerCase()
+  return terms.every((term) => text.includes(term))
+}
+
+/** Title, tabs, selected row, keys. */
 const FIXED_LINES = 4
 
-/** How many lines are left between head and foot. */
+/** Lines between head and foot. */
 export function bodyHeight(snapshot: Snapshot | null, { columns, rows }: Size): number {
   const summary = drawSummary(snapshot, rows, new TextWriter(columns, false))
   return Math.max(1, rows - FIXED_LINES - summary.length)
 }
 
-/** The part of a list that fits, with the chosen row in it. */
+/** The part of a list that fits, with the selected row in it. */
 export function visibleWindow(
   { row, top }: ListPosition,
-  rows: readonly Row[],
+  rows: readonly BrowseRow[],
   height: number,
 ): { index: number; top: number } {
   const found = rows.findIndex(({ id }) => id === row)
@@ -68,41 +95,49 @@ export function visibleWindow(
   return { index, top: Math.min(last, Math.max(Math.min(top, index), index - shown + 1)) }
 }
 
-/** The row that keys are about. */
-export function selectedRow({ rows }: List, position: ListPosition): Row | undefined {
+/** The row that keys act on. */
+export function selectedRow({ rows }: BrowseList, position: ListPosition): BrowseRow | undefined {
   return rows[visibleWindow(position, rows, 1).index]
 }
 
-/** Everything of a text that is scrolled through; null where a list is shown. */
+/** All lines of a text that is scrolled; null where a list is shown. */
 export function textOf(
   state: TopState,
   snapshot: Snapshot | null,
   writer: TextWriter,
 ): string[] | null {
-  const { screen } = state
+  const sections = sectionsOf(state, snapshot)
+  if (!sections) return null
+  writer.sections(sections)
+  return toLines(writer)
+}
+
+const LOADING: readonly Section[] = [
+  { heading: null, sentences: [[{ text: 'Loading …', style: 'dim' }]] },
+]
+
+function sectionsOf(
+  { screen, readonly }: TopState,
+  snapshot: Snapshot | null,
+): readonly Section[] | null {
   switch (screen.kind) {
     case 'list':
     case 'filter':
       return null
     case 'help':
-      printHelp(writer, state.readonly, snapshot?.where ?? null)
-      break
+      return helpSections(readonly, snapshot?.where ?? null)
     case 'plan':
-      screen.plan.text(writer)
-      break
+      return screen.plan.sections
     case 'detail':
-      if (snapshot?.detail?.row === screen.row)
-        printDetail(writer, snapshot.detail.page, snapshot.now)
-      else writer.paragraph({ text: 'Looking …', style: 'dim' })
+      return snapshot?.detail?.row === screen.row ? snapshot.detail.sections : LOADING
   }
-  return toLines(writer)
 }
 
 function toLines(writer: TextWriter): string[] {
   return writer.toString().split('\n').slice(0, -1)
 }
 
-/** Of the answer, at most, by how many rows there are. */
+/** The summary gets more lines on a higher terminal. */
 function summaryLines(rows: number): number {
   return rows >= 24 ? 3 : rows >= 16 ? 2 : 1
 }
@@ -110,12 +145,12 @@ function summaryLines(rows: number): number {
 function drawTitle(
   { view, positions, screen, readonly }: TopState,
   snapshot: Snapshot | null,
-  list: List | null,
+  list: SortedList | null,
   writer: TextWriter,
 ): string[] {
   const { filter } = positions[view]
   const facts = [
-    snapshot ? `${new Date(snapshot.now).toISOString().slice(11, 19)} UTC` : 'looking …',
+    snapshot ? `${new Date(snapshot.now).toISOString().slice(11, 19)} UTC` : 'loading …',
     ...(list ? [describeCount(list), `sort: ${list.order}`] : []),
     ...(filter !== '' && screen.kind !== 'filter' ? [`only “${filter}”`] : []),
     ...(readonly ? ['read-only'] : []),
@@ -127,7 +162,7 @@ function drawTitle(
   return toLines(writer)
 }
 
-function describeCount({ rows, total, noun }: List): string {
+function describeCount({ rows, total, noun }: SortedList): string {
   const all = plural(total, ...noun)
   return rows.length === total ? all : `${rows.length} of ${all}`
 }
@@ -138,16 +173,24 @@ function drawSummary(snapshot: Snapshot | null, rows: number, writer: TextWriter
   writer.paragraph({ text: snapshot.summary, style: snapshot.style })
   const lines = toLines(writer)
   if (lines.length <= max) return lines
-  // It goes on: the ellipsis says so, and the colour is left out of the cut.
+  // The cut line has an ellipsis and no colour.
   const last = stripVTControlCharacters(lines[max - 1]!)
   return [...lines.slice(0, max - 1), truncate(`${last} …`, writer.columns)]
 }
 
-/** The view in front stands in brackets, so that it shows without colour too. */
+const TITLES: Readonly<Record<View, string>> = {
+  runs: 'Runs',
+  workers: 'Workers',
+  recovery: 'Recovery',
+  letters: 'Dead letters',
+  history: 'History',
+}
+
+/** The current view is in brackets, so that it shows without colour too. */
 function drawTabs({ view }: TopState, writer: TextWriter): string[] {
   const isNarrow = writer.columns < 60
   const tabs = VIEWS.map((one, n): Cell => {
-    const title = isNarrow && one !== view ? '' : ` ${titleOf(one)}`
+    const title = isNarrow && one !== view ? '' : ` ${TITLES[one]}`
     const text = `${n + 1}${title}`
     return one === view
       ? { text: `[${text}] `, style: 'strong' }
@@ -160,13 +203,13 @@ function drawTabs({ view }: TopState, writer: TextWriter): string[] {
 const SELECTED_MARK = '> '
 const UNSELECTED_MARK = '  '
 
-function drawList(list: List, position: ListPosition, size: Size, colour: boolean): string[] {
+function drawList(list: SortedList, position: ListPosition, size: Size, colour: boolean): string[] {
   const writer = new TextWriter(size.columns - SELECTED_MARK.length, colour)
   if (list.rows.length === 0) {
     writer.paragraph(
       list.total === 0
         ? list.empty
-        : `None of ${list.total} has “${position.filter}”. Esc shows all.`,
+        : `None of ${list.total} contains “${position.filter}”. Esc shows all.`,
     )
     return toLines(writer).map((line) => `${UNSELECTED_MARK}${line}`)
   }
@@ -186,13 +229,13 @@ function drawList(list: List, position: ListPosition, size: Size, colour: boolea
   ]
 }
 
-/** Shown by the mark too, where there is no colour. */
+/** The mark shows the selection without colour. */
 function highlight(line: string, columns: number, colour: boolean): string {
   const plain = pad(`${SELECTED_MARK}${stripVTControlCharacters(line)}`, columns)
   return colour ? styleText('inverse', plain, { validateStream: false }) : plain.trimEnd()
 }
 
-/** What became of the last key, else what the chosen row has to say; then the keys. */
+/** The result of the last key, else what the selected row is about; then the keys. */
 function drawFooter(state: TopState, about: string, writer: TextWriter): string[] {
   const { message, busy, screen, error } = state
   if (busy !== null) writer.line({ text: busy, style: 'warn' })
@@ -202,13 +245,13 @@ function drawFooter(state: TopState, about: string, writer: TextWriter): string[
     writer.line('/', { text: `${state.positions[state.view].filter}_`, style: 'strong' })
   } else if (screen.kind === 'plan') {
     const { question } = screen.plan
-    writer.line({ text: question ?? 'There is nothing to be done.', style: 'strong' })
+    writer.line({ text: question ?? 'Nothing to apply.', style: 'strong' })
   } else writer.line({ text: about, style: 'dim' })
   writer.line(...keysThatFit(availableKeys(state), writer.columns))
   return toLines(writer)
 }
 
-/** How much of a text is to be seen, where it is not all. */
+/** Which lines of a text are shown; empty if all are. */
 function describeScroll(scroll: number, height: number, all: number): string {
   const to = Math.min(all, scroll + height)
   return all > height ? `lines ${scroll + 1} – ${to} of ${all}` : ''
@@ -216,7 +259,7 @@ function describeScroll(scroll: number, height: number, all: number): string {
 
 type KeyHelp = readonly [key: string, does: string]
 
-/** What can be done about the chosen row, besides what can be done anywhere. */
+/** Keys that act everywhere, and those that act on the selected row. */
 function viewActions(view: View): KeyHelp[] {
   const anywhere: KeyHelp[] = [
     ['R', 'recover'],
@@ -224,16 +267,16 @@ function viewActions(view: View): KeyHelp[] {
   ]
   if (view === 'letters') return [...anywhere, ['r', 'retry']]
   if (view === 'workers') return anywhere
-  return [...anywhere, ['c', 'cancel'], ['u', 'undo']]
+  return [...anywhere, ['c', 'cancel'], ['u', 'revert']]
 }
 
 const BACK_KEYS: KeyHelp[] = [
   ['Esc', 'back'],
-  ['↑↓', 'look'],
+  ['↑↓', 'scroll'],
 ]
 const HELP_KEY: KeyHelp = ['?', 'help']
 
-/** The most needed first. */
+/** The most important first. */
 function availableKeys({ screen, view, readonly }: TopState): KeyHelp[] {
   const acts = readonly ? [] : viewActions(view)
   switch (screen.kind) {
@@ -246,9 +289,9 @@ function availableKeys({ screen, view, readonly }: TopState): KeyHelp[] {
       return screen.plan.question === null
         ? BACK_KEYS
         : [
-            ['y', 'do it'],
-            ['n', 'do not'],
-            ['↑↓', 'look'],
+            ['y', 'apply'],
+            ['n', 'cancel'],
+            ['↑↓', 'scroll'],
           ]
     case 'help':
       return BACK_KEYS
@@ -259,7 +302,7 @@ function availableKeys({ screen, view, readonly }: TopState): KeyHelp[] {
   }
 }
 
-/** Whole ones only. */
+/** Only whole keys. */
 function keysThatFit(keys: readonly KeyHelp[], columns: number): Cell[] {
   let left = columns
   return keys.flatMap(([key, does], n): Cell[] => {
@@ -269,7 +312,7 @@ function keysThatFit(keys: readonly KeyHelp[], columns: number): Cell[] {
   })
 }
 
-/** Words too long to be wrapped are cut; so is what a terminal of a few columns has no room for. */
+/** Cuts words that are too long to wrap, and lines that a very narrow terminal has no room for. */
 function fitLine(line: string, columns: number): string {
   const plain = stripVTControlCharacters(line)
   return widthOf(plain) <= columns ? line : truncate(plain, columns)

@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import { makeLook, makeRun, makeRuns, makeWorker } from '../../testing/top-fixtures.ts'
+import {
+  makeRun,
+  makeRuns,
+  makeWorker,
+  runsSnapshot,
+  workersSnapshot,
+} from '../../testing/top-fixtures.ts'
 import { widthOf } from '../../lib/terminal/width.ts'
 import { drawTop } from './frame.ts'
 import type { Key } from './keys.ts'
@@ -10,7 +16,7 @@ import { handleKey, type Effect } from './key-actions.ts'
 import { initialState, VIEWS, type Plan, type TopState, type View } from './state.ts'
 
 const SIZE = { columns: 80, rows: 24 }
-const RUNS = makeLook({ view: 'runs', runs: makeRuns() })
+const RUNS = runsSnapshot(makeRuns())
 const NAMED =
   'up down left right page-up page-down home end enter escape tab back-tab backspace ctrl-c ctrl-z ctrl-l 好 ü'
 const KEYS: readonly Key[] = [
@@ -45,15 +51,15 @@ describe('a list', () => {
     assert.equal(marked(pressKeys(['end', 'k', 'home', 'up']).state), 'bbdb7d00')
   })
 
-  test('the chosen row stays chosen when the list moves under it', () => {
+  test('the selected row stays selected when rows move', () => {
     const { state } = pressKeys(['down', 'down'])
     const others = [makeRun('11111111', { health: 'dead' }), ...makeRuns()]
-    assert.equal(marked(state, makeLook({ view: 'runs', runs: others })), 'f9f0fe52')
+    assert.equal(marked(state, runsSnapshot(others)), 'f9f0fe52')
   })
 
   test('a page is what fits on the screen', () => {
     const runs = Array.from({ length: 90 }, (_, n) => makeRun(String(10_000_000 + n)))
-    const look = makeLook({ view: 'runs', runs })
+    const look = runsSnapshot(runs)
     const { state } = pressKeys(['s', 'page-down', 'page-down'], look)
     assert.equal(marked(state, look), '10000036')
     assert.equal(marked(pressKeys(['page-up'], look, state).state, look), '10000018')
@@ -82,7 +88,7 @@ describe('a list', () => {
   })
 
   test('digits and Tab change the view, and it is looked at once', () => {
-    assert.deepEqual(pressKeys(['3']).wish, { type: 'look' })
+    assert.deepEqual(pressKeys(['3']).wish, { type: 'refresh' })
     assert.equal(pressKeys(['3']).state.view, 'recovery')
     assert.equal(pressKeys(['tab', 'tab', 'back-tab']).state.view, 'workers')
     assert.equal(pressKeys(['back-tab']).state.view, 'history')
@@ -95,14 +101,13 @@ describe('a list', () => {
 
 describe('operations', () => {
   const plan: Plan = {
-    action: { kind: 'recover' },
-    text: (writer) => writer.paragraph('- resume target c2e09188 of directory'),
-    question: 'Do this?',
-    only: new Set(['x']),
+    sections: [{ heading: null, sentences: [['- resume target c2e09188 of directory']] }],
+    question: 'Apply this verdict?',
+    apply: async () => ({ message: 'Applied.', undo: [] }),
   }
   const asked: TopState = { ...initialState(false), screen: { kind: 'plan', plan, scroll: 0 } }
 
-  test('R, C and c are looked at first', () => {
+  test('R, C and c show a preview first', () => {
     assert.deepEqual(pressKeys(['R']).wish, { type: 'plan', action: { kind: 'recover' } })
     assert.deepEqual(pressKeys(['C']).wish, { type: 'plan', action: { kind: 'clean' } })
     const run = makeRuns()[1]!.id
@@ -124,17 +129,17 @@ describe('operations', () => {
   })
 
   test('a run action without a selected run shows a hint', () => {
-    const workers = makeLook({ view: 'workers', workers: [makeWorker('c0ffee01')] })
+    const workers = workersSnapshot([makeWorker('c0ffee01')])
     for (const key of ['c', 'u', 'r']) {
       const { state, wish } = pressKeys(['2', key], workers)
       assert.equal(wish, undefined)
-      assert.match(state.message?.text ?? '', /[Cc]hoose/)
+      assert.match(state.message?.text ?? '', /^Select/)
     }
   })
 
-  test('only y does it; n, Escape, q and Enter do not, and say so', () => {
-    assert.match(render(asked), /resume target c2e09188[^]*Do this\?\ny do it/)
-    assert.deepEqual(pressKeys(['y'], RUNS, asked).wish, { type: 'act', plan })
+  test('only y applies it; n, Escape, q and Enter do not, and the screen reports that', () => {
+    assert.match(render(asked), /resume target c2e09188[^]*Apply this verdict\?\ny apply/)
+    assert.deepEqual(pressKeys(['y'], RUNS, asked).wish, { type: 'apply', plan })
     for (const key of ['n', 'escape', 'q', 'enter']) {
       const { state, wish } = pressKeys([key], RUNS, asked)
       assert.equal(wish, undefined)
@@ -142,15 +147,15 @@ describe('operations', () => {
     }
   })
 
-  test('where there is nothing to be done, y does nothing', () => {
+  test('y does nothing when there is nothing to apply', () => {
     const screen = { kind: 'plan', plan: { ...plan, question: null }, scroll: 0 } as const
     const empty: TopState = { ...asked, screen }
     assert.equal(pressKeys(['y'], RUNS, empty).wish, undefined)
-    assert.match(render(empty), /There is nothing to be done\./)
+    assert.match(render(empty), /Nothing to apply\./)
   })
 
-  test('while one is under way no other begins', () => {
-    const busy = { ...initialState(false), busy: 'At it …' }
+  test('while one is under way no other starts', () => {
+    const busy = { ...initialState(false), busy: 'Applying …' }
     for (const key of ['R', 'C', 'c', 'u'])
       assert.equal(pressKeys([key], RUNS, busy).wish, undefined)
   })
@@ -161,7 +166,7 @@ describe('operations', () => {
         const screen = { kind: show, scroll: 0, row: 'x', before: '' } as TopState['screen']
         for (const key of KEYS) {
           const { wish } = pressKeys([key], RUNS, { ...initialState(false), view, screen })
-          assert.notEqual(wish?.type, 'act', `${key} on ${show} of ${view}`)
+          assert.notEqual(wish?.type, 'apply', `${key} on ${show} of ${view}`)
         }
       }
     }
@@ -175,12 +180,12 @@ describe('operations', () => {
         for (const key of keys) {
           const pressed = handleKey(now, key, RUNS, SIZE)
           now = pressed.state
-          assert.ok(pressed.effect?.type !== 'plan' && pressed.effect?.type !== 'act')
+          assert.ok(pressed.effect?.type !== 'plan' && pressed.effect?.type !== 'apply')
         }
       }),
       { numRuns: 200 },
     )
-    assert.match(render(pressKeys(['R'], RUNS, state).state), /read-only look/)
+    assert.match(render(pressKeys(['R'], RUNS, state).state), /screen is read-only/)
   })
 })
 
@@ -194,7 +199,7 @@ test('help and details open and close, and scroll no further than there is text'
 })
 
 test('any input on any terminal size draws a complete frame that fits', () => {
-  const looks: (Snapshot | null)[] = [null, RUNS, makeLook({ view: 'runs', runs: [] })]
+  const looks: (Snapshot | null)[] = [null, RUNS, runsSnapshot([])]
   const views: readonly View[] = VIEWS
   fc.assert(
     fc.property(

@@ -1,5 +1,7 @@
 import { TextWriter } from '../../lib/terminal/text-writer.ts'
+import type { BrowseRow } from '../../presenters/browse.ts'
 import { bodyHeight, selectedRow, currentList, textOf, visibleWindow, type Size } from './frame.ts'
+import { READ_ONLY } from './help.ts'
 import type { Key } from './keys.ts'
 import type { Snapshot } from './snapshot.ts'
 import {
@@ -11,21 +13,20 @@ import {
   type TopState,
   type View,
 } from './state.ts'
-import type { Row } from './views.ts'
 
-/** What a key asks of the world. */
+/** What a key causes outside the state. */
 export type Effect =
   | { readonly type: 'quit' | 'suspend' | 'redraw' }
-  /** Something else is in front now: look at once. */
-  | { readonly type: 'look' }
+  /** Other data is shown now: read at once. */
+  | { readonly type: 'refresh' }
   | { readonly type: 'plan'; readonly action: Action }
-  | { readonly type: 'act'; readonly plan: Plan }
+  | { readonly type: 'apply'; readonly plan: Plan }
 
 export type KeyResult = { readonly state: TopState; readonly effect?: Effect }
 
 const FILTER_MAX = 80
 
-/** What a key makes of the state. No single key changes a run: each deed is shown first. */
+/** Returns the state after a key. No single key changes a run: each action is previewed first. */
 export function handleKey(
   before: TopState,
   key: Key,
@@ -89,7 +90,7 @@ function handleListKey(
       const row = selectedRowOf(state, snapshot)
       if (!row) return { state }
       const screen: Screen = { kind: 'detail', row: row.id, scroll: 0 }
-      return { state: { ...state, screen }, effect: { type: 'look' } }
+      return { state: { ...state, screen }, effect: { type: 'refresh' } }
     }
     default: {
       const view = VIEWS[Number(key) - 1]
@@ -103,7 +104,7 @@ function handleListKey(
   }
 }
 
-/** Keys that mean the same in a list and in what is opened from it; null for others. */
+/** Keys that work in a list and in an open row; null for others. */
 function handleCommonKey(state: TopState, key: Key, snapshot: Snapshot | null): KeyResult | null {
   switch (key) {
     case '?':
@@ -114,24 +115,19 @@ function handleCommonKey(state: TopState, key: Key, snapshot: Snapshot | null): 
       return requestPlan(state, { kind: 'clean' })
     case 'c': {
       const run = selectedRowOf(state, snapshot)?.run
-      if (!run) return { state: withMessage(state, 'Choose a run first: 1 shows them.') }
+      if (!run) return { state: withMessage(state, 'Select a run first: 1 lists them.') }
       return requestPlan(state, { kind: 'cancel', run })
     }
     case 'r': {
       const row = state.view === 'letters' ? selectedRowOf(state, snapshot) : undefined
-      if (!row) return { state: withMessage(state, 'Choose an error first: 4 shows them.') }
+      if (!row) return { state: withMessage(state, 'Select an error first: 4 lists them.') }
       return requestPlan(state, { kind: 'retry', fingerprint: row.id })
     }
     case 'u': {
       const run = selectedRowOf(state, snapshot)?.run
       const runs = state.undo.length > 0 ? state.undo : run ? [run] : []
       if (runs.length === 0)
-        return {
-          state: withMessage(
-            state,
-            'Nothing was done from here: choose a run to take back what was last done to it.',
-          ),
-        }
+        return { state: withMessage(state, 'Select a run first: its last action is reverted.') }
       return requestPlan(state, { kind: 'revert', runs })
     }
     default:
@@ -140,15 +136,12 @@ function handleCommonKey(state: TopState, key: Key, snapshot: Snapshot | null): 
 }
 
 function requestPlan(state: TopState, action: Action): KeyResult {
-  if (state.readonly)
-    return {
-      state: withMessage(state, 'This is a read-only look: start it without --readonly to act.'),
-    }
+  if (state.readonly) return { state: withMessage(state, READ_ONLY) }
   if (state.busy !== null) return { state }
   const busy =
     action.kind === 'recover'
-      ? 'Looking what it would do, and listening whether the silent still beat …'
-      : 'Looking what it would do …'
+      ? 'Preparing a preview; waiting for missed heartbeats …'
+      : 'Preparing a preview …'
   return { state: { ...state, busy }, effect: { type: 'plan', action } }
 }
 
@@ -164,7 +157,7 @@ function handlePlanKey(
   size: Size,
 ): KeyResult {
   if (plan.question !== null && (key === 'y' || key === 'Y')) {
-    return { state: { ...showList(state), busy: 'At it …' }, effect: { type: 'act', plan } }
+    return { state: { ...showList(state), busy: 'Applying …' }, effect: { type: 'apply', plan } }
   }
   const isNo = isCloseKey(key) || ['n', 'N', 'enter'].includes(key)
   if (!isNo) return { state: scrollText(state, key, snapshot, size) }
@@ -195,18 +188,18 @@ function switchView(state: TopState, by: number): KeyResult {
 }
 
 function showView(state: TopState, view: View): KeyResult {
-  return { state: { ...showList(state), view }, effect: { type: 'look' } }
+  return { state: { ...showList(state), view }, effect: { type: 'refresh' } }
 }
 
-/** The row that a key would act on. */
-function selectedRowOf(state: TopState, snapshot: Snapshot | null): Row | undefined {
+/** The row that a key acts on. */
+function selectedRowOf(state: TopState, snapshot: Snapshot | null): BrowseRow | undefined {
   const list = currentList(state, snapshot)
   const { screen } = state
   if (screen.kind === 'detail') return list?.rows.find(({ id }) => id === screen.row)
   return list ? selectedRow(list, state.positions[state.view]) : undefined
 }
 
-/** Another row of the list, and the list around it. */
+/** Selects another row and scrolls the list to it. */
 function moveSelection(state: TopState, key: Key, snapshot: Snapshot | null, size: Size): TopState {
   const { rows } = currentList(state, snapshot) ?? { rows: [] }
   const position = state.positions[state.view]

@@ -1,61 +1,42 @@
+import type { Settings } from '../../contracts/settings.ts'
 import { TRUSTED_OBSERVER } from '../../core/decide/liveness.ts'
-import { LIVE_STATUSES, RUN_STATUSES, isLive } from '../../core/model/run.ts'
+import { isLive, LIVE_STATUSES, RUN_STATUSES } from '../../core/model/run.ts'
 import type { Millis } from '../../core/model/time.ts'
-import { assess, CLAIMS_MAX } from '../../core/recovery/assess.ts'
+import { CLAIMS_MAX, type Assessment } from '../../core/recovery/assess.ts'
 import type { OperatorContext } from '../../core/recovery/context.ts'
 import { recover } from '../../core/recovery/recover.ts'
-import type { AuditEntry, HeldTarget } from '../../core/store/store.ts'
+import type { Section, Style } from '../../lib/text/sentence.ts'
 import {
-  groupDeadLetters,
-  type DeadLetterGroups,
-  type DeadLetterGroup,
-} from '../../presenters/dead-letters.ts'
-import { explainRunOrTarget, type ExplanationWithPolicy } from '../../presenters/explain.ts'
-import { listRuns, type ListedRun } from '../../presenters/runs.ts'
-import { classifyVerdicts, type RecoveryPlan } from '../../presenters/recovery.ts'
-import { loadRunReport, type RunReport } from '../../presenters/run.ts'
-import type { Settings } from '../../contracts/settings.ts'
+  browseDeadLetters,
+  browseHistory,
+  browseRuns,
+  browseVerdicts,
+  browseWorkers,
+  type BrowseList,
+} from '../../presenters/browse.ts'
+import { deadLetterSections, groupDeadLetters } from '../../presenters/dead-letters.ts'
+import { presentExplanation } from '../../presenters/explain.ts'
 import { SEVERITY_STYLE } from '../../presenters/format.ts'
-import { workerViews } from '../../presenters/workers.ts'
+import { auditEntrySections } from '../../presenters/history.ts'
 import { loadOverview, presentOverview } from '../../presenters/overview.ts'
-import type { WorkerView } from '../../presenters/view.ts'
+import { presentRecovery } from '../../presenters/recovery.ts'
+import { loadRunReport, presentRun } from '../../presenters/run.ts'
+import { listRuns } from '../../presenters/runs.ts'
+import { workerSections, workerViews } from '../../presenters/workers.ts'
 import type { TopState, View } from './state.ts'
 
-/** What was seen at one moment: the answer that is always shown, and what the view in front needs. */
+/** One read of the database: the summary that is always shown, and the data of the current view. */
 export type Snapshot = {
   readonly now: Millis
   readonly where: string
-  /** "Is anything stuck?", in one line. */
   readonly summary: string
-  readonly style: 'bad' | 'warn' | 'good'
-  readonly viewData: ViewData
-  /** Of the row that is open; null while none is, or it is gone. */
-  readonly detail: { readonly row: string; readonly page: Detail } | null
+  readonly style: Style
+  readonly view: View
+  readonly list: BrowseList
+  /** The row that is open; null if none is, or if it no longer exists. */
+  readonly detail: { readonly row: string; readonly sections: readonly Section[] } | null
 }
 
-export type ViewData =
-  | { readonly view: 'runs'; readonly runs: readonly ListedRun[] }
-  | { readonly view: 'workers'; readonly workers: readonly WorkerView[] }
-  | { readonly view: 'recovery'; readonly recovery: RecoveryPlan }
-  | ({ readonly view: 'letters' } & Pick<DeadLetterGroups, 'groups' | 'isPartial'>)
-  | { readonly view: 'history'; readonly entries: readonly AuditEntry[] }
-
-export type Detail =
-  | { readonly kind: 'run'; readonly page: RunReport }
-  | {
-      readonly kind: 'worker'
-      readonly worker: WorkerView
-      readonly claimed: readonly HeldTarget[]
-    }
-  | {
-      readonly kind: 'verdict'
-      readonly explained: ExplanationWithPolicy
-      readonly preset: string | null
-    }
-  | { readonly kind: 'letter'; readonly group: DeadLetterGroup; readonly isPartial: boolean }
-  | { readonly kind: 'entry'; readonly entry: AuditEntry }
-
-/** By what is looked: the door, and the settings that explain a verdict. */
 export type TopContext = { readonly operator: OperatorContext; readonly settings: Settings }
 
 const LIVE_MAX = 500
@@ -63,91 +44,94 @@ const ENDED_MAX = 100
 const ENTRIES_MAX = 500
 const ENDED_STATUSES = RUN_STATUSES.filter((status) => !isLive(status))
 
-/** Looks once. Only what the view in front shows is asked for. */
+/** Reads only what the current view shows. */
 export async function takeSnapshot(
   context: TopContext,
   { view, screen }: TopState,
 ): Promise<Snapshot> {
-  const { store } = context.operator
   const overview = await loadOverview(context.operator)
   const { summary, severity } = presentOverview(overview)
-  const viewData = await loadView(context, view)
+  const { list, open } = await loadView(context, overview.assessment, view)
+  const sections = screen.kind === 'detail' ? await open(screen.row) : null
   return {
     now: overview.assessment.now,
-    where: store.location,
+    where: context.operator.store.location,
     summary,
     style: SEVERITY_STYLE[severity],
-    viewData,
-    detail: screen.kind === 'detail' ? await loadDetailOf(context, viewData, screen.row) : null,
+    view,
+    list,
+    detail: sections && screen.kind === 'detail' ? { row: screen.row, sections } : null,
   }
 }
 
-async function loadDetailOf(
-  context: TopContext,
-  viewData: ViewData,
-  row: string,
-): Promise<Snapshot['detail']> {
-  const page = await loadDetail(context, viewData, row)
-  return page && { row, page }
+type LoadedView = {
+  readonly list: BrowseList
+  readonly open: (row: string) => Promise<readonly Section[] | null>
 }
 
-async function loadView({ operator }: TopContext, view: View): Promise<ViewData> {
+async function loadView(
+  { operator, settings }: TopContext,
+  assessment: Assessment,
+  view: View,
+): Promise<LoadedView> {
   const { store } = operator
+  const { now } = assessment
   switch (view) {
     case 'runs': {
       const [live, ended] = await Promise.all([
         listRuns(operator, { statuses: LIVE_STATUSES, limit: LIVE_MAX }),
         listRuns(operator, { statuses: ENDED_STATUSES, limit: ENDED_MAX }),
       ])
-      return { view, runs: [...live.items, ...ended.items] }
-    }
-    case 'workers':
-      return { view, workers: workerViews(await assess(operator)) }
-    case 'recovery':
-      // A look changes nothing, so it need not listen first; the plan behind R does.
       return {
-        view,
-        recovery: classifyVerdicts(
-          await recover(operator, { dryRun: true, observer: TRUSTED_OBSERVER }),
-        ),
+        list: browseRuns([...live.items, ...ended.items], now),
+        async open(row) {
+          const run = await store.run(row)
+          return run && presentRun(await loadRunReport(operator, run)).sections
+        },
       }
-    case 'letters':
-      return { view, ...(await groupDeadLetters(store, {})) }
-    case 'history':
-      return { view, entries: await store.audit({ newestFirst: true, limit: ENTRIES_MAX }) }
-  }
-}
-
-async function loadDetail(
-  context: TopContext,
-  viewData: ViewData,
-  row: string,
-): Promise<Detail | null> {
-  const { store } = context.operator
-  switch (viewData.view) {
-    case 'runs': {
-      const run = await store.run(row)
-      return run && { kind: 'run', page: await loadRunReport(context.operator, run) }
     }
     case 'workers': {
-      const worker = viewData.workers.find(({ id }) => id === row)
-      return worker
-        ? { kind: 'worker', worker, claimed: await store.claimsOf(row, null, CLAIMS_MAX) }
-        : null
+      const workers = workerViews(assessment)
+      return {
+        list: browseWorkers(workers, now),
+        async open(row) {
+          const worker = workers.find(({ id }) => id === row)
+          return worker
+            ? workerSections(worker, await store.claimsOf(row, null, CLAIMS_MAX), now)
+            : null
+        },
+      }
     }
     case 'recovery': {
-      const found = (await store.target(row)) ?? (await store.run(row))
-      if (!found) return null
-      const explained = await explainRunOrTarget(context.operator, context.settings, found)
-      return { kind: 'verdict', explained, preset: context.settings.preset }
+      // A dry run need not wait for heartbeats; the preview of R does.
+      const recovery = await recover(operator, { dryRun: true, observer: TRUSTED_OBSERVER })
+      return {
+        list: browseVerdicts(presentRecovery(recovery, { dryRun: true }).view.verdicts),
+        async open(row) {
+          const found = (await store.target(row)) ?? (await store.run(row))
+          return found && (await presentExplanation(operator, settings, found)).sections
+        },
+      }
     }
     case 'letters': {
-      const group = viewData.groups.find(({ fingerprint }) => fingerprint === row)
-      return group ? { kind: 'letter', group, isPartial: viewData.isPartial } : null
+      const groups = await groupDeadLetters(store, {})
+      return {
+        list: browseDeadLetters(groups, now),
+        async open(row) {
+          const group = groups.groups.find(({ fingerprint }) => fingerprint === row)
+          return group ? deadLetterSections(group, groups.isPartial, now) : null
+        },
+      }
     }
     case 'history': {
-      const entry = viewData.entries.find(({ id }) => String(id) === row)
-      return entry ? { kind: 'entry', entry } : null
+      const entries = await store.audit({ newestFirst: true, limit: ENTRIES_MAX })
+      return {
+        list: browseHistory(entries, now),
+        async open(row) {
+          const entry = entries.find(({ id }) => String(id) === row)
+          return entry ? auditEntrySections(entry, now) : null
+        },
+      }
     }
   }
 }

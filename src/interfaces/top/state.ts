@@ -1,44 +1,45 @@
-import type { Id, RunId } from '../../core/model/id.ts'
-import type { Style } from '../../lib/text/sentence.ts'
-import type { TextWriter } from '../../lib/terminal/text-writer.ts'
+import type { RunId } from '../../core/model/id.ts'
+import type { Section, Style } from '../../lib/text/sentence.ts'
 
 export const VIEWS = ['runs', 'workers', 'recovery', 'letters', 'history'] as const
 export type View = (typeof VIEWS)[number]
 
-/** Where a person is in a list. */
+/** The selection in a list, its order and its filter. */
 export type ListPosition = {
-  /** The row stays chosen when the list moves under it; null: the first. */
+  /** Stays selected when rows move; null selects the first. */
   readonly row: string | null
   /** The first line that is shown. */
   readonly top: number
   readonly filter: string
-  /** Which of the view's orders. */
+  /** Index of the order. */
   readonly sort: number
 }
 
-/** Something that a key can do to runs. It is shown before it is done. */
+/** What a key does to runs, after a preview. */
 export type Action =
   | { readonly kind: 'recover' }
   | { readonly kind: 'clean' }
   | { readonly kind: 'cancel'; readonly run: RunId }
-  /** Takes back the last thing that was done to each. */
+  /** Reverts the last action on each. */
   | { readonly kind: 'revert'; readonly runs: readonly RunId[] }
   /** Puts targets with one kind of error back in line. */
-  | { readonly kind: 'retry'; readonly fingerprint: string; readonly plan?: string }
+  | { readonly kind: 'retry'; readonly fingerprint: string }
 
-/** A deed that was looked at: what it would do, and the question. */
+/** An action with its preview. */
 export type Plan = {
-  readonly action: Action
-  readonly text: (writer: TextWriter) => void
-  /** Null: there is nothing to be done, so nothing is asked. */
+  readonly sections: readonly Section[]
+  /** Null if there is nothing to apply. */
   readonly question: string | null
-  /** What the plan is about: what came up since waits for another look. */
-  readonly only: ReadonlySet<Id>
+  apply(): Promise<{
+    readonly message: string
+    /** The runs that can be reverted. */
+    readonly undo: readonly RunId[]
+  }>
 }
 
 export type Screen =
   | { readonly kind: 'list' }
-  /** The filter is being typed; `before` comes back with Escape. */
+  /** The filter is being typed; Escape restores `before`. */
   | { readonly kind: 'filter'; readonly before: string }
   | { readonly kind: 'detail'; readonly row: string; readonly scroll: number }
   | { readonly kind: 'help'; readonly scroll: number }
@@ -48,13 +49,13 @@ export type TopState = {
   readonly view: View
   readonly positions: Readonly<Record<View, ListPosition>>
   readonly screen: Screen
-  /** What became of the last key, until the next one. */
+  /** The result of the last key, until the next one. */
   readonly message: { readonly text: string; readonly style: Style } | null
-  /** A deed is being looked at or done; keys that would start another wait. */
+  /** An action is previewed or applied; keys that start another are ignored. */
   readonly busy: string | null
-  /** Why what is shown is old; null: it is not. */
+  /** Why the data is old; null if it is not. */
   readonly error: string | null
-  /** What was done last from here, for the key that takes it back. */
+  /** The runs of the last action, for the key that reverts it. */
   readonly undo: readonly RunId[]
   readonly readonly: boolean
 }
@@ -80,7 +81,7 @@ export function initialState(readonly: boolean): TopState {
   }
 }
 
-/** The same with another place in the view that is shown. */
+/** Changes the position in the current view. */
 export function withPosition(state: TopState, position: Partial<ListPosition>): TopState {
   const { view, positions } = state
   return { ...state, positions: { ...positions, [view]: { ...positions[view], ...position } } }

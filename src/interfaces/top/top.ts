@@ -1,6 +1,6 @@
 import { messageOf, StoreUnavailableError, UnstuckError } from '../../core/model/errors.ts'
 import { redact } from '../../core/model/redact.ts'
-import { applyPlan, planAction } from './actions.ts'
+import { planAction } from './actions.ts'
 import { drawTop } from './frame.ts'
 import type { Key } from './keys.ts'
 import { takeSnapshot, type TopContext, type Snapshot } from './snapshot.ts'
@@ -9,23 +9,23 @@ import { initialState, type TopState } from './state.ts'
 import { openTerminal, type Terminal } from './terminal.ts'
 
 const POLL_MS = 1_000
-/** Of its time the database spends one part on a look, and so many on other things. */
+/** Reading takes at most one part in this many of the database's time. */
 const IDLE_RATIO = 10
 
-/** How long after a look the next one comes: a look that reads much is not taken every second. */
+/** The pause after a read: an expensive read is not repeated every second. */
 export function pollDelay(tookMs: number): number {
   return Math.max(POLL_MS, IDLE_RATIO * tookMs)
 }
 
 export type TopOptions = { readonly readonly: boolean; readonly colour: boolean }
 
-/** The whole screen until somebody quits: keys go in, drawings come out, and what lies between is pure. */
+/** The full-screen program: keys and snapshots in, drawings out; the functions between are pure. */
 export class Top {
   readonly #context: TopContext
   readonly #colour: boolean
   readonly #closing = new AbortController()
   readonly #ended = Promise.withResolvers<void>()
-  /** Deeds under way: who quits waits for them. */
+  /** Reads and actions under way: quitting waits for them. */
   readonly #pending = new Set<Promise<void>>()
   #state: TopState
   #snapshot: Snapshot | null = null
@@ -73,28 +73,24 @@ export class Top {
         return this.#terminal!.suspend()
       case 'redraw':
         return this.#terminal!.clear()
-      case 'look':
+      case 'refresh':
         return this.#pollNow()
       case 'plan':
         return this.#track(async () => {
           const plan = await planAction(this.#context.operator, effect.action, this.#closing.signal)
           this.#set({ screen: { kind: 'plan', plan, scroll: 0 } })
         })
-      case 'act':
+      case 'apply':
         return this.#track(async () => {
-          const { message, undo } = await applyPlan(
-            this.#context.operator,
-            effect.plan,
-            this.#closing.signal,
-          )
-          const back = undo.length > 0 ? ' u takes it back.' : ''
-          this.#set({ message: { text: `${message}${back}`, style: 'good' }, undo })
+          const { message, undo } = await effect.plan.apply()
+          const hint = undo.length > 0 ? ' u reverts it.' : ''
+          this.#set({ message: { text: `${message}${hint}`, style: 'good' }, undo })
           this.#pollNow()
         })
     }
   }
 
-  /** Something that takes a while. What it is refused with is said, and the screen goes on. */
+  /** Runs an action. A refusal is shown, and the screen continues. */
   #track(work: () => Promise<void>): void {
     const done = work()
       .catch((error: unknown) => {
@@ -110,7 +106,7 @@ export class Top {
     this.#pending.add(done)
   }
 
-  /** At once, and then again and again. Two looks never overlap. */
+  /** Reads now, then periodically. Two reads never overlap. */
   #pollNow(): void {
     if (this.#isPolling) {
       this.#pollsAgain = true
@@ -138,7 +134,7 @@ export class Top {
       if (this.#closing.signal.aborted) return
       if (!(error instanceof StoreUnavailableError)) return this.#ended.reject(error)
       const why = redact(messageOf(error))
-      this.#set({ error: `The database does not answer: this is what it was. ${why}` })
+      this.#set({ error: `The database is unreachable: the data shown is old. ${why}` })
     }
   }
 

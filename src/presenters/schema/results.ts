@@ -1,9 +1,7 @@
 import * as v from 'valibot'
-import { SEVERITIES } from '../../core/decide/health.ts'
 import { TARGET_STATUSES } from '../../core/model/target.ts'
 import { count, time } from './common.ts'
-import { actions, undo } from './presented.ts'
-import { assessedRun } from './recovery.ts'
+import { actions, presentedFields, undo } from './presented.ts'
 import * as runs from './run.ts'
 
 /** What single calls answer, as docs/reference/json-output.md has it of the command of the same name. */
@@ -27,6 +25,7 @@ export const progress = v.object({
 
 /** `check --json` */
 export const advice = v.object({
+  ...presentedFields,
   source: v.string(),
   action: v.picklist(['start', 'resume', 'clean', 'wait']),
   because: v.string(),
@@ -44,17 +43,9 @@ export const advice = v.object({
   owner: v.nullable(runs.owner),
 })
 
-/** `summary --json` */
-export const summary = v.object({
-  severity: v.picklist(SEVERITIES),
-  total: count,
-  active: v.array(assessedRun),
-  resumable: v.array(assessedRun),
-  dead: v.array(assessedRun),
-})
-
 /** `history --json` */
 export const history = v.object({
+  ...presentedFields,
   counts: v.array(v.object({ source: v.string(), action: v.string(), count, lastAt: time })),
   items: v.array(runs.auditEntry),
   next: v.nullable(count),

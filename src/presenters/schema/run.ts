@@ -146,7 +146,8 @@ export const auditEntry = v.object({
   run: v.string(),
   target: v.nullable(v.string()),
   because: v.string(),
-  evidence: v.unknown(),
+  evidence: v.array(v.string()),
+  facts: v.nullable(v.record(v.string(), v.unknown())),
   before: v.unknown(),
   after: v.unknown(),
 })
@@ -175,6 +176,7 @@ export const setting = v.object({
 
 /** `explain --json` */
 export const explanation = v.object({
+  ...presentedFields,
   run,
   target: v.nullable(target),
   verdict: v.object({
@@ -183,7 +185,8 @@ export const explanation = v.object({
     blockedBy: v.nullable(v.string()),
   }),
   owner: v.nullable(owner),
-  evidence: v.unknown(),
+  evidence: v.array(v.string()),
+  facts: v.nullable(v.record(v.string(), v.unknown())),
   policy: v.array(setting),
   changes: v.array(v.string()),
   trail: v.array(auditEntry),

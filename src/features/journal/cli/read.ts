@@ -1,7 +1,7 @@
 import { nothingSkipped, readJournal, type JournalEntry } from '../reader.ts'
 import { safeJson } from '../../../core/events/safe-text.ts'
 import { statJournal } from './stat-journal.ts'
-import { describeSkipped, isFailure, printEntry } from '../text.ts'
+import { describeSkipped, isFailure, recordSentence } from '../../../presenters/event.ts'
 import { defineCommand, type CommandResult, type Output } from '../../../contracts/command.ts'
 import { argument, option } from '../../../contracts/options.ts'
 
@@ -85,7 +85,7 @@ async function writeLines(entries: AsyncIterable<JournalEntry>, output: Output):
   let writer = output.makeWriter()
   let lines = 0
   for await (const entry of entries) {
-    printEntry(writer, entry)
+    writer.line(...recordSentence(entry))
     if (++lines % BATCH_SIZE !== 0) continue
     await output.write(writer.toString())
     writer = output.makeWriter()

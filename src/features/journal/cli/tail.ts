@@ -3,7 +3,7 @@ import { followJournal, journalTailOffset } from '../tail.ts'
 import { safeJson } from '../../../core/events/safe-text.ts'
 import { UsageError } from '../../../core/model/errors.ts'
 import { statJournal } from './stat-journal.ts'
-import { printEntry } from '../text.ts'
+import { recordSentence } from '../../../presenters/event.ts'
 import { untilInterrupted } from '../../../lib/process/until-interrupted.ts'
 import { defineCommand } from '../../../contracts/command.ts'
 import { argument, option } from '../../../contracts/options.ts'
@@ -37,7 +37,7 @@ export const command = defineCommand({
         continue
       }
       const writer = output.makeWriter()
-      printEntry(writer, entry)
+      writer.line(...recordSentence(entry))
       await output.write(writer.toString())
     }
   },

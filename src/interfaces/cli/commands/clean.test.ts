@@ -21,10 +21,11 @@ import {
 } from '../../../testing/cli-test-context.ts'
 import { COMMAND_STORE } from '../../../features/commands/store/store.ts'
 
-const JUDGED =
+const ASSESSED =
   'id source status createdAt startedAt finishedAt lastActivityAt done total extracted skipped attempt error owner ' +
-  'resumable retryOf adopted action because blockedBy checkpoint evidence'
-const VERDICT = 'run source target action because liveness evidence from to applied blockedBy'
+  'resumable retryOf adopted action because blockedBy subject checkpoint evidence facts'
+const VERDICT =
+  'run source target action because liveness evidence facts from to outcome blockedBy subject'
 
 type CleanFixture = { dead: RunId; alsoDead: RunId; resumable: RunId; live: RunId }
 
@@ -91,7 +92,7 @@ describe('clean', { concurrency: 2 }, () => {
     assert.match(stdout, new RegExp(`^${shortId(dead)}  forgotten +25 h +0/3 +0 +0  none `, 'm'))
     assert.match(stdout, new RegExp(`^${shortId(dead)}: no worker has it, 25 h old`, 'm'))
     assert.ok(!stdout.includes(shortId(live)))
-    assert.match(stdout, /^Nothing was changed\. Without --dry-run 2 dead runs would be marked as/m)
+    assert.match(stdout, /^Nothing was changed\. 2 dead runs would be marked as/m)
     assert.equal(await ctx.dump(), before)
   })
 
@@ -104,21 +105,21 @@ describe('clean', { concurrency: 2 }, () => {
 
     assert.equal(
       Object.keys(data).join(' '),
-      'severity total active resumable dead cleaned dryRun',
+      'total active resumable dead cleaned dryRun plan command severity summary sections actions undo',
       'the shape is a promise',
     )
-    assert.equal(Object.keys(data.dead[0]).join(' '), JUDGED)
+    assert.equal(Object.keys(data.dead[0]).join(' '), `${ASSESSED} actions`)
     assert.equal(Object.keys(data.cleaned[0]).join(' '), VERDICT)
     assert.deepEqual([planned.dryRun, planned.cleaned, data.dryRun], [true, [], false])
     assert.deepEqual(
-      data.cleaned.map(({ run, action, from, to, applied }: any) => [
+      data.cleaned.map(({ run, action, from, to, outcome }: any) => [
         run,
         action,
         from,
         to,
-        applied,
+        outcome,
       ]),
-      planned.dead.map(({ id }: any) => [id, 'abandon', 'queued', 'abandoned', true]),
+      planned.dead.map(({ id }: any) => [id, 'abandon', 'queued', 'abandoned', 'applied']),
     )
     assert.deepEqual(
       data.resumable.map(({ id, action, checkpoint }: any) => [id, action, checkpoint.page]),
@@ -168,7 +169,7 @@ describe('clean', { concurrency: 2 }, () => {
       for (const answer of ['\n', ctrlC, 'yo\n']) {
         const { code, text } = await ctx.runInteractively(['clean'], ['[y/N]', answer])
         assert.equal(code, 3, text)
-        assert.match(text, /^Dead: nothing done, and time is over$/m)
+        assert.match(text, /^Dead: no progress, and older than the policy allows$/m)
         assert.match(text, /Mark 2 dead runs as “Timeout – auto-cleaned”\? \[y\/N\]/)
         assert.match(text, /Nothing was changed\.\n$/)
         assert.equal(await ctx.dump(), before)
@@ -190,10 +191,7 @@ describe('clean', { concurrency: 2 }, () => {
     await ctx.database.raw(`UPDATE run SET created_at = created_at + 23 * ${HOUR_MS}`)
     assert.deepEqual((await ctx.json(['clean', '--dry-run'])).dead, [])
     const { stdout, stderr } = await ctx.cli(['clean', '--dry-run', '--age', '1h', '--json'], 3)
-    assert.match(
-      stderr,
-      /^Warning: --age 60 min is below 12 h: a slow honest run may look dead\.$/m,
-    )
+    assert.match(stderr, /^Warning: --age 60 min is below 12 h: a slow run may look dead\.$/m)
     assert.ok(JSON.parse(stdout).dead.some(({ id }: any) => id === dead))
     assert.match((await ctx.cli(['clean', '--age', 'soon'], 2)).stderr, /--age must be a duration/)
   })
@@ -346,7 +344,10 @@ describe('summary', { concurrency: 2 }, () => {
     await using ctx = await createCliTestContext()
     const { dead, alsoDead, resumable, live } = await createCleanFixture(ctx)
     const data = await ctx.json(['summary'], 3)
-    assert.equal(Object.keys(data).join(' '), 'severity total active resumable dead')
+    assert.equal(
+      Object.keys(data).join(' '),
+      'total active resumable dead severity summary sections actions undo',
+    )
     const ids = (runs: any[]): string[] => runs.map(({ id }) => id)
     assert.deepEqual(
       [data.total, ids(data.active), ids(data.resumable), ids(data.dead)],

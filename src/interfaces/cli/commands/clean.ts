@@ -1,25 +1,31 @@
+import { RISKY_ABANDON_MS } from '../../../app/config.ts'
+import { openContext } from '../../../app/open-context.ts'
+import {
+  defineCommand,
+  present,
+  reportState,
+  type CliContext,
+  type CommandResult,
+} from '../../../contracts/command.ts'
+import { argument, option } from '../../../contracts/options.ts'
 import { UsageError } from '../../../core/model/errors.ts'
-import { EXIT } from '../../../core/model/exit-codes.ts'
-import { shortId } from '../../../core/model/id.ts'
 import type { Run } from '../../../core/model/run.ts'
-import { blockedReason, type Verdict } from '../../../core/model/verdict.ts'
-import { cleanRuns, classifyRuns, type ClassifiedRuns } from '../../../core/recovery/clean.ts'
-import { dataFolder } from '../../../lib/files/data-folder.ts'
-import type { AssessedRun } from '../../../core/recovery/assess.ts'
+import { formatDuration, humanizeDuration } from '../../../core/model/time.ts'
+import { classifyRuns, cleanRuns, type ClassifiedRuns } from '../../../core/recovery/clean.ts'
 import type { OperatorContext } from '../../../core/recovery/context.ts'
 import type { Store } from '../../../core/store/store.ts'
-import { RISKY_ABANDON_MS } from '../../../app/config.ts'
-import { cleaningView, selectRuns, type CleanSelection } from '../../../presenters/cleaning.ts'
+import { dataFolder } from '../../../lib/files/data-folder.ts'
+import {
+  cleaningQuestion,
+  NOTHING_LIVE,
+  presentCleaning,
+  presentSummary,
+  selectRuns,
+  type CleanSelection,
+} from '../../../presenters/cleaning.ts'
+import { findRun } from '../../../presenters/find.ts'
 import { confirm } from '../confirm.ts'
 import { deleteRuns } from '../deletion.ts'
-import { openContext } from '../../../app/open-context.ts'
-import { findRun } from '../../../presenters/find.ts'
-import { LINES_MAX } from '../../../lib/text/sentence.ts'
-import type { TextWriter } from '../../../lib/terminal/text-writer.ts'
-import { plural, formatSource } from '../../../presenters/format.ts'
-import { NOTHING_LIVE, printSummary, riskyAgeWarning } from '../summary-text.ts'
-import { defineCommand, type CliContext, type CommandResult } from '../../../contracts/command.ts'
-import { argument, option } from '../../../contracts/options.ts'
 
 const args = { runs: argument.rest('these runs only; else every dead one') }
 const options = {
@@ -48,7 +54,7 @@ export const command = defineCommand({
       throw new UsageError('--with-items goes with --delete.')
     if (options.confirm !== undefined && !options.delete)
       throw new UsageError('--confirm goes with --delete; to ask nothing, add --auto.')
-    const risky = riskyAgeWarning(options.age, RISKY_ABANDON_MS)
+    const risky = riskyAgeWarning(options.age)
     if (risky) output.note(risky)
     const store = await (context.args.runs.length > 0
       ? database.openExisting()
@@ -71,10 +77,15 @@ export const command = defineCommand({
 })
 
 function nothingToClean({ delete: deletes, dryRun }: Clean['options']): CommandResult {
-  return {
-    data: deletes ? { runs: [], deleted: [], dryRun } : cleaningView(NOTHING_LIVE, [], dryRun),
-    print: (writer) => printSummary(writer, NOTHING_LIVE),
-  }
+  const nothing = present(presentCleaning(NOTHING_LIVE, [], { dryRun }))
+  return deletes ? { ...nothing, data: { runs: [], deleted: [], dryRun } } : nothing
+}
+
+/** A slow run may be older than an operator expects. */
+function riskyAgeWarning(ageMs: number | undefined): string | null {
+  if (ageMs === undefined || ageMs >= RISKY_ABANDON_MS) return null
+  const [age, limit] = [ageMs, RISKY_ABANDON_MS].map(humanizeDuration)
+  return `Warning: --age ${age} is below ${limit}: a slow run may look dead.`
 }
 
 const DELETE_MAX = 500
@@ -100,75 +111,36 @@ async function selectForCleaning(
 }
 
 async function markDead(
-  context: Clean,
+  { args, options, output, json }: Clean,
   operator: OperatorContext,
   classified: ClassifiedRuns,
 ): Promise<CommandResult> {
-  const { options, output, json } = context
+  const { dryRun, auto } = options
+  const age = options.age === undefined ? undefined : formatDuration(options.age)
+  const request = { dryRun, age, runs: args.runs }
   const { dead } = classified
-  const markable = dead.filter(({ run, decision }) => blockedReason(run, decision) === null)
-  let cleaned: Verdict[] = []
-  let isShown = false
-  if (dead.length > 0 && !options.dryRun) {
-    if (markable.length > 0 && !options.auto && !json) {
-      const writer = output.makeWriter()
-      printSummary(writer, classified)
-      await output.write(writer.toString())
-      isShown = true
-    }
-    const question = `Mark ${plural(markable.length, 'dead run')} as ${finalStatus(markable)}?`
-    const yes = { yes: options.auto, alternative: 'add --auto, or --dry-run to only look' }
-    // Where none can be marked there is nothing to ask: each is told of with the reason.
-    if (markable.length === 0 || (await confirm(output, question, yes)))
-      cleaned = await cleanRuns(operator, dead)
+  if (dead.length === 0 || dryRun) return reportState(presentCleaning(classified, [], request))
+
+  const question = cleaningQuestion(classified)
+  const summary = presentSummary(classified)
+  const isShown = question !== null && !auto && !json
+  if (isShown) {
+    const writer = output.makeWriter()
+    writer.sections(summary.sections)
+    await output.write(writer.toString())
   }
-  const left = dead.length - cleaned.filter(({ applied }) => applied).length
+  const agreed = { yes: auto, alternative: 'add --auto, or --dry-run to only look' }
+  // Without a question no run can be marked; each is reported with its reason.
+  const isDone = question === null || (await confirm(output, question, agreed))
+  const cleaned = isDone ? await cleanRuns(operator, dead) : []
+  const presented = presentCleaning(classified, cleaned, { ...request, isDone })
+  const result = reportState(presented)
+  if (!isShown) return result
   return {
-    data: cleaningView(classified, cleaned, options.dryRun),
+    ...result,
     print: (writer) => {
-      if (!isShown) printSummary(writer, classified)
-      if (dead.length > 0) printCleaned(writer, markable, cleaned, options.dryRun)
+      writer.blank()
+      writer.sections(presented.sections.slice(summary.sections.length))
     },
-    exitCode: left > 0 ? EXIT.needsAttention : EXIT.done,
   }
-}
-
-const CLEANED = '“Timeout – auto-cleaned”'
-
-/** Rows of a user's own table get a word of their own. */
-function finalStatus(dead: readonly AssessedRun[]): string {
-  return dead.some(({ run }) => run.adopted) ? 'ended' : CLEANED
-}
-
-/** `able`: those that can be marked. */
-function printCleaned(
-  writer: TextWriter,
-  markable: readonly AssessedRun[],
-  cleaned: readonly Verdict[],
-  dryRun: boolean,
-): void {
-  writer.blank()
-  if (dryRun) {
-    const would = `Without --dry-run ${plural(markable.length, 'dead run')} would be marked`
-    writer.paragraph(`Nothing was changed. ${would} as ${finalStatus(markable)}.`)
-  } else if (cleaned.length === 0) writer.paragraph('Nothing was changed.')
-  // What was not marked comes first: a person may have to look at it.
-  const sorted = cleaned.toSorted((a, b) => Number(a.applied) - Number(b.applied))
-  for (const { run, source, row, applied, blockedBy } of sorted.slice(0, LINES_MAX)) {
-    const id = shortId(run)
-    const what = `${id} of ${formatSource({ source, adopted: row })}`
-    writer.paragraph(
-      applied
-        ? `- ${what} is marked as ${row ? 'ended' : CLEANED}; its data is kept. Undo: \`unstuck revert ${id}\``
-        : blockedBy === undefined
-          ? `- ${what} was left alone: it changed meanwhile.`
-          : `- ${what} was left alone. ${blockedBy}.`,
-    )
-  }
-  const rest = sorted.slice(LINES_MAX)
-  const marked = rest.filter(({ applied }) => applied).length
-  const kept = rest.length - marked
-  if (marked > 0)
-    writer.paragraph(`… and ${marked} more are marked; \`unstuck history\` lists them.`)
-  if (kept > 0) writer.paragraph(`… and ${kept} more were left alone; \`--json\` has all.`)
 }

@@ -339,7 +339,7 @@ test('docs/reference/json-output.md names every field that comes out', async () 
     else if (typeof value === 'object' && value !== null) {
       for (const [name, inner] of Object.entries(value)) {
         fields.add(name)
-        if (!['data', 'cursor', 'evidence', 'before', 'after'].includes(name)) collect(inner)
+        if (!['data', 'cursor', 'facts', 'before', 'after'].includes(name)) collect(inner)
       }
     }
   }

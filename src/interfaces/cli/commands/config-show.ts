@@ -1,9 +1,8 @@
 import { redact } from '../../../core/model/redact.ts'
 import { loadSections, sectionViews } from '../../../app/config.ts'
-import { listPolicies, type SourcePolicy } from '../../../presenters/config.ts'
+import { listPolicies, settingsTable, type SourcePolicy } from '../../../presenters/config.ts'
 import type { Settings } from '../../../contracts/settings.ts'
 import type { TextWriter } from '../../../lib/terminal/text-writer.ts'
-import { printSettings } from '../policy-text.ts'
 import { defineCommand } from '../../../contracts/command.ts'
 import { argument, option } from '../../../contracts/options.ts'
 
@@ -52,5 +51,6 @@ function print(
   const what = tables.includes(source ?? '') ? 'Table' : 'Source'
   writer.heading(source === null ? 'Every source, unless said otherwise' : `${what} ${source}`)
   if (settings.length === 0) return writer.paragraph('Nothing of its own.')
-  printSettings(writer, settings, preset)
+  const { columns, rows } = settingsTable(settings, preset)
+  writer.table(columns, rows)
 }

@@ -10,7 +10,8 @@ import {
   type CliTestContext,
 } from '../../../testing/cli-test-context.ts'
 
-const EXPLAINED = 'run target verdict owner evidence policy changes trail'
+const EXPLAINED =
+  'run target verdict owner evidence facts policy changes trail severity summary sections actions undo'
 
 /** What stands under each heading. */
 async function explained(ctx: CliTestContext, id: string): Promise<Record<string, string>> {
@@ -42,10 +43,13 @@ describe('explain', { concurrency: 2 }, () => {
       ofRun['it']!,
       /^Run \w{8} of shop: running\. It is .* old: 0\/1 done, 1 page saved/,
     )
-    assert.match(ofRun['What is known']!, /^Process \d+ on .* is alive.*That is called present\./)
+    assert.match(
+      ofRun['What is known']!,
+      /^Process \d+ on .* is alive: last beat .* ago: present\./,
+    )
     assert.match(ofRun['Verdict']!, /^leave: process \d+ on \S+ is alive/)
     assert.match(ofRun['What would change it']!, /If it saves nothing for another 15 min/)
-    assert.match(ofRun['By this policy']!, /maxSilence +15m +default/)
+    assert.match(ofRun['Settings that apply']!, /maxSilence +15m +default/)
 
     const ofTarget = await explained(ctx, claimed.target)
     assert.match(ofTarget['it']!, /^Target \w{8}, ca\/plumbers, of group CA: in progress\./)
@@ -54,13 +58,7 @@ describe('explain', { concurrency: 2 }, () => {
     const data = await ctx.json(['explain', claimed.target])
     assert.equal(Object.keys(data).join(' '), EXPLAINED)
     assert.deepEqual(
-      [
-        data.run.id,
-        data.target.id,
-        data.verdict.action,
-        data.owner.liveness,
-        data.evidence.process,
-      ],
+      [data.run.id, data.target.id, data.verdict.action, data.owner.liveness, data.facts.process],
       [run, claimed.target, 'leave', 'present', 'alive'],
     )
     assert.deepEqual(data.policy[0], {
@@ -119,7 +117,7 @@ describe('explain', { concurrency: 2 }, () => {
       ctx,
       job.run,
     )
-    assert.match(known!, /^Process \d+ on \S+ no longer exists .* That is called gone\./)
+    assert.match(known!, /^Process \d+ on \S+ no longer exists \(last beat .* ago\): gone\./)
     assert.match(changes!, /`unstuck recover` does it now/)
   })
 
@@ -135,7 +133,10 @@ describe('explain', { concurrency: 2 }, () => {
     const dead = await explained(ctx, young)
     assert.match(dead['What is known']!, /^No worker has it\./)
     assert.match(dead['Verdict']!, /^abandon: no worker has it, 25 h old/)
-    assert.match(dead['By this policy']!, /abandonAfter +24h +default autoClean +false +default/)
+    assert.match(
+      dead['Settings that apply']!,
+      /abandonAfter +24h +default autoClean +false +default/,
+    )
     assert.match(
       (await explained(ctx, kept.run))['Verdict']!,
       /^resumable: .* it has progress: kept/,
@@ -146,7 +147,7 @@ describe('explain', { concurrency: 2 }, () => {
     const reverted = await explained(ctx, young)
     assert.match(reverted['Verdict']!, /^leave: an operator reopened it/)
     assert.match(
-      reverted['What was done so far, newest first']!,
+      reverted['History, newest first']!,
       /^- (?:now|\d{1,2} s ago): revert \(abandoned → queued\): abandon reverted by \S+\. - .*: abandon \(queued → abandoned\), by \S+: no worker has it/,
     )
   })
@@ -167,7 +168,7 @@ describe('explain', { concurrency: 2 }, () => {
     assert.match(ended['Verdict']!, /^leave: the run is failed\./)
     assert.match(ended['What would change it']!, /only a person opens it again/)
     const { owner, evidence, policy } = await ctx.json(['explain', run])
-    assert.deepEqual([owner, evidence, policy], [null, null, []])
+    assert.deepEqual([owner, evidence, policy], [null, [], []])
     assert.match((await explained(ctx, failed.target))['What would change it']!, /reset-failed/)
   })
 
@@ -234,9 +235,9 @@ describe('explain', { concurrency: 2 }, () => {
       ['runRetries', null, 1, 'default'],
       ['onCrash', 'TX', 'fail', 'crawl'],
     ])
-    const text = (await explained(ctx, ca.target))['By this policy']!
+    const text = (await explained(ctx, ca.target))['Settings that apply']!
     assert.match(text, /onCrash +hold +config, group CA/)
-    assert.match((await explained(ctx, run))['By this policy']!, /lease +30s +config/)
+    assert.match((await explained(ctx, run))['Settings that apply']!, /lease +30s +config/)
   })
 
   test('an id that nothing has is refused with 2 and a way on', async () => {

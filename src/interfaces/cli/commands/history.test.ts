@@ -28,11 +28,14 @@ after(() => ctx[Symbol.asyncDispose]())
 describe('history', { concurrency: 2 }, () => {
   test('counts by source and action, and lists actor, action, time and reason, newest first', async () => {
     const data = await ctx.json(['history'])
-    assert.equal(Object.keys(data).join(' '), 'counts items next')
+    assert.equal(
+      Object.keys(data).join(' '),
+      'counts items next severity summary sections actions undo',
+    )
     assert.equal(Object.keys(data.counts[0]).join(' '), 'source action count lastAt')
     assert.equal(
       Object.keys(data.items[0]).sort().join(' '),
-      'action actor after at because before evidence id run source target',
+      'action actor after at because before evidence facts id run source target',
     )
     assert.deepEqual(
       data.counts.map(({ source, action, count }: any) => [source, action, count]),
@@ -101,7 +104,7 @@ describe('history', { concurrency: 2 }, () => {
     assert.deepEqual([items.length, counts.length], [1, 1])
     assert.match(
       (await ctx.cli(['history', '--source', 'nobody'])).stdout,
-      /^Nothing was done: no recovery/,
+      /^The audit trail is empty: no recovery/,
     )
     await ctx.cli(['history', '--since', 'yesterday'], 2)
   })
@@ -123,10 +126,10 @@ describe('history', { concurrency: 2 }, () => {
     const { stdout } = await ctx.cli(['history', '--limit', '2'])
     assert.match(
       stdout,
-      new RegExp(`^2 entries shown\\. There is more: add \`--after ${ids[1]}\``, 'm'),
+      new RegExp(`^2 entries shown\\. There are more: add \`--after ${ids[1]}\``, 'm'),
     )
     const beyond = await ctx.cli(['history', '--after', String(ids.at(-1))])
-    assert.match(beyond.stdout, /That was all: nothing comes after it\.\n$/)
+    assert.match(beyond.stdout, /There are no older entries\.\n$/)
     await ctx.cli(['history', '--limit', '0'], 2)
   })
 })

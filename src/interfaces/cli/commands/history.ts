@@ -1,9 +1,6 @@
-import { historyView, readHistory, type History } from '../../../presenters/history.ts'
-import type { TextWriter } from '../../../lib/terminal/text-writer.ts'
-import { formatAgo, plural } from '../../../presenters/format.ts'
-import { describeSubject, printAuditEntry } from '../history-text.ts'
-import { defineCommand } from '../../../contracts/command.ts'
+import { defineCommand, present } from '../../../contracts/command.ts'
 import { option } from '../../../contracts/options.ts'
+import { EMPTY_HISTORY, presentHistory, readHistory } from '../../../presenters/history.ts'
 
 export const command = defineCommand({
   examples: [
@@ -30,42 +27,7 @@ export const command = defineCommand({
       ...(source !== undefined && { source }),
     }
     const page = { after: options.after, limit }
-    const found = store ? await readHistory(store, filter, page) : EMPTY_HISTORY
-    return {
-      data: historyView(found),
-      print: (writer) => print(writer, found, now),
-    }
+    const history = store ? await readHistory(store, filter, page) : EMPTY_HISTORY
+    return present(presentHistory(history, now))
   },
 })
-
-const EMPTY_HISTORY: History = { counts: [], items: [], next: null }
-
-function print(writer: TextWriter, { counts, items, next }: History, now: number): void {
-  if (counts.length === 0)
-    return writer.paragraph('Nothing was done: no recovery, no cleaning, no word of a person.')
-  writer.table(
-    [
-      { header: 'SOURCE', flex: true },
-      { header: 'ACTION' },
-      { header: 'TIMES', align: 'right' },
-      { header: 'LAST', align: 'right' },
-    ],
-    counts.map(({ source, action, count, lastAt }) => [
-      source,
-      action,
-      String(count),
-      formatAgo(lastAt, now),
-    ]),
-  )
-  writer.heading('Newest first')
-  if (items.length === 0) writer.paragraph('That was all: nothing comes after it.')
-  for (const entry of items)
-    printAuditEntry(writer, entry, now, `${describeSubject(entry)} of ${entry.source}`)
-  if (next !== null) {
-    const shown = plural(items.length, 'entry', 'entries')
-    writer.paragraph({
-      text: `${shown} shown. There is more: add \`--after ${next}\`, or a higher \`--limit\`.`,
-      style: 'dim',
-    })
-  }
-}

@@ -55,9 +55,9 @@ describe('output stays short, with exact counts', { concurrency: 2 }, () => {
 
     const { stdout } = await ctx.cli(['recover', '--dry-run'], 3)
     assertShort(stdout, 12)
-    assert.match(stdout, /^60 active runs:/m)
+    assert.match(stdout, /^60 active runs$/m)
     assert.match(stdout, /^… and 10 more; `unstuck runs` lists them\.$/m)
-    assert.match(stdout, /What would be done\n- replan 3 targets of portal-59 /)
+    assert.match(stdout, /Would be applied\n- replan 3 targets of portal-59 /)
     assert.match(stdout, /^… and 40 more; `--json` has each of the 62\.$/m)
   })
 

@@ -57,11 +57,11 @@ describe('recover', { concurrency: 2 }, () => {
 
     assert.equal(stderr, '')
     const parts = [
-      '3 active runs:\nRUN       SOURCE     STATUS   DONE',
+      '3 active runs\nRUN       SOURCE     STATUS   DONE',
       `${shortId(living.run)}  busy`,
       `${shortId(job.run)}  nightly`,
       `${shortId(crawl.run)}  directory`,
-      '\nWhat would be done\n',
+      '\nWould be applied\n',
       `- resume target ${shortId(crawl.ca)} of directory (in progress → planned): process`,
       `- replan target ${shortId(crawl.tx)} of directory (in progress → planned): process`,
       `- retry target ${shortId(job.target)} of nightly (in progress → failed, and a new run is`,
@@ -83,10 +83,13 @@ describe('recover', { concurrency: 2 }, () => {
 
     const done = await ctx.json(['recover'])
 
-    assert.equal(Object.keys(done).join(' '), 'severity active verdicts applied unreadable dryRun')
+    assert.equal(
+      Object.keys(done).join(' '),
+      'active activeTotal verdicts total planned applied unreadable dryRun plan command severity summary sections actions undo',
+    )
     assert.equal(
       Object.keys(done.verdicts[0]).join(' '),
-      'run source target action because liveness evidence from to applied blockedBy',
+      'run source target action because liveness evidence facts from to outcome blockedBy subject',
     )
     assert.deepEqual([planned.applied, planned.dryRun], [0, true])
     assert.deepEqual([done.applied, done.dryRun], [3, false])
@@ -109,7 +112,7 @@ describe('recover', { concurrency: 2 }, () => {
     await using ctx = await createCliTestContext()
     const { job } = await createRecoveryFixture(ctx)
     const { stdout } = await ctx.cli(['recover', '-y'])
-    assert.match(stdout, /^What was done$/m)
+    assert.match(stdout, /^Applied$/m)
     const undo = /^Undo: `unstuck (revert \w{8})`$/m.exec(stdout)
     assert.equal(undo?.[1], `revert ${shortId(job.run)}`)
     const retry = (await ctx.store.liveRun('nightly'))!
@@ -128,15 +131,15 @@ describe('recover', { concurrency: 2 }, () => {
     const before = await ctx.dump()
     const ctrlD = '\x04'
     for (const answer of ['n\n', ctrlD]) {
-      const { code, text } = await ctx.runInteractively(['recover'], ['things? [y/N]', answer])
+      const { code, text } = await ctx.runInteractively(['recover'], ['verdicts? [y/N]', answer])
       assert.equal(code, 0, text)
-      assert.match(text, /3 active runs:.*What would be done.*Do these 3 things\? \[y\/N\]/s)
+      assert.match(text, /3 active runs.*Would be applied.*Apply these 3 verdicts\? \[y\/N\]/s)
       assert.match(text, /Nothing was changed\.\n$/)
       assert.equal(await ctx.dump(), before)
     }
-    const { code, text } = await ctx.runInteractively(['recover'], ['things? [y/N]', 'y\n'])
+    const { code, text } = await ctx.runInteractively(['recover'], ['verdicts? [y/N]', 'y\n'])
     assert.equal(code, 0, text)
-    assert.match(text, /What was done\n- resume target/)
+    assert.match(text, /Applied\n- resume target/)
     assert.equal((await ctx.store.target(crawl.ca))!.status, 'planned')
     const again = await ctx.runInteractively(['recover'])
     assert.match(again.text, /Nothing to recover\.\n\nNothing was changed\.\n$/)
@@ -196,7 +199,7 @@ describe('recover', { concurrency: 2 }, () => {
     const { stdout } = await ctx.cli(['recover', '--yes'], 3)
     assert.match(stdout, /^- hold target \w{8} of directory \(in progress → stuck\)/m)
     assert.match(stdout, /^Needs attention\n- abandon run \w{8} of forgotten/m)
-    assert.match(stdout, /^`unstuck clean` marks what is dead\.$/m)
+    assert.match(stdout, /^`unstuck clean` marks dead runs\.$/m)
     const held = (await ctx.store.target(crawl.ca))!
     assert.equal(held.status, 'stuck')
     await ctx.cli(['revert', crawl.run])
@@ -209,7 +212,7 @@ describe('recover', { concurrency: 2 }, () => {
     const dead = await enqueueCrawl(ctx.store, 1, { source: 'forgotten', policy })
     await ctx.database.advanceClock(25 * HOUR_MS)
     const { stdout } = await ctx.cli(['recover', '--dry-run'], 3)
-    assert.match(stdout, /^What would be done\n- abandon run \w{8} of forgotten/m)
+    assert.match(stdout, /^Would be applied\n- abandon run \w{8} of forgotten/m)
     assert.doesNotMatch(stdout, /Needs attention/)
     const { applied } = await ctx.json(['recover'])
     assert.deepEqual([applied, (await ctx.store.run(dead))!.status], [1, 'abandoned'])
@@ -217,14 +220,9 @@ describe('recover', { concurrency: 2 }, () => {
 
   test('where nothing is live there is nothing to do', async () => {
     await using ctx = await createCliTestContext()
-    assert.deepEqual(await ctx.json(['recover']), {
-      severity: 'ok',
-      active: [],
-      verdicts: [],
-      applied: 0,
-      unreadable: [],
-      dryRun: false,
-    })
+    const { severity, summary, active, verdicts, applied } = await ctx.json(['recover'])
+    assert.deepEqual([severity, summary], ['ok', 'Nothing to recover.'])
+    assert.deepEqual([active, verdicts, applied], [[], [], 0])
   })
 })
 
@@ -242,7 +240,7 @@ describe('check', { concurrency: 2 }, () => {
         const data = await ctx.json(['check', source], source === 'busy' ? 5 : 0)
         assert.equal(
           Object.keys(data).join(' '),
-          'source action because blockedBy run checkpoint owner',
+          'source action because blockedBy run checkpoint owner severity summary sections actions undo',
         )
         assert.equal(data.source, source)
         return [data.action, data.run?.source, data.checkpoint?.page, data.owner?.liveness]
@@ -255,9 +253,9 @@ describe('check', { concurrency: 2 }, () => {
       ['wait', 'busy', undefined, 'present'],
     ])
     const { stdout } = await ctx.cli(['check', 'left'])
-    assert.match(stdout, /^resume: It goes on where it was\.$/m)
+    assert.match(stdout, /^resume: It continues after its last saved page\.$/m)
     assert.match(stdout, /page 1 is saved\.$/m)
-    assert.match(stdout, /^Last held by process \d+ on \S+, last sign of life 25 h ago\.$/m)
+    assert.match(stdout, /^Last held by process \d+ on \S+, last heartbeat 25 h ago\.$/m)
     assert.match((await ctx.cli(['check', 'busy'], 5)).stdout, /^Held by process/m)
     assert.equal((await ctx.json(['check', 'dead', '--age', '48h'])).action, 'start')
     await ctx.cli(['check', 'a\tb'], 2)

@@ -18,22 +18,26 @@ const verdict = (change: Partial<Verdict> = {}): Verdict => ({
   source: 'shop',
   target: TARGET,
   action: 'resume',
-  because: 'process 7 has ended; goes on after page 3',
+  because: 'process 7 has ended; continues after page 3',
   liveness: 'gone',
-  evidence: null,
+  evidence: ['Process 7 on a1 no longer exists.'],
+  facts: {},
   from: 'in_progress',
   to: 'planned',
-  applied: false,
+  outcome: 'planned',
   blockedBy: null,
+  subject: { kind: 'target', label: 'target 91bc4f2a of shop' },
   ...change,
 })
 const recovery = (verdicts: Verdict[], change: Partial<Recovery> = {}): Recovery => ({
   severity: 'stuck',
+  summary: '1 verdict would be applied.',
+  sections: [],
   active: [],
   activeTotal: 0,
   verdicts,
   total: verdicts.length,
-  applied: verdicts.filter(({ applied }) => applied).length,
+  applied: verdicts.filter(({ outcome }) => outcome === 'applied').length,
   unreadable: [],
   dryRun: true,
   plan: '0123456789abcdef',
@@ -47,22 +51,22 @@ const recovery = (verdicts: Verdict[], change: Partial<Recovery> = {}): Recovery
 test('a preview of a recovery separates planned changes from what needs attention', () => {
   const dead = verdict({ target: null, action: 'abandon', from: 'queued', to: 'abandoned' })
   const stalled = verdict({ target: null, action: 'alert', from: 'running', to: 'running' })
-  const account = resultOfRecovery(recovery([verdict(), dead, stalled]))
-  assert.equal(account.summary, '1 thing would be done.')
+  const result = resultOfRecovery(recovery([verdict(), dead, stalled]))
+  assert.equal(result.summary, '1 verdict would be applied.')
   assert.deepEqual(
-    account.changes.map(({ what, page, outcome }) => ({ what, page, outcome })),
+    result.changes.map(({ what, page, outcome }) => ({ what, page, outcome })),
     [{ what: 'target 91bc4f2a of shop', page: `/targets/${TARGET}`, outcome: 'planned' }],
   )
   assert.deepEqual(
-    account.needsAttention.map(({ action }) => action),
+    result.needsAttention.map(({ action }) => action),
     ['abandon', 'alert'],
   )
 })
 
 test('of many only the first are listed, and all are counted', () => {
-  const account = resultOfRecovery(recovery([verdict()], { planned: 700, total: 900 }))
+  const result = resultOfRecovery(recovery([verdict()], { planned: 700, total: 900 }))
   assert.deepEqual(
-    [account.changes.length, account.count, account.omitted],
+    [result.changes.length, result.count, result.omitted],
     [1, 700, { changes: 699, needsAttention: 200 }],
   )
 })
@@ -75,21 +79,25 @@ test('where the policy cleans automatically, dead runs are planned changes too',
 })
 
 test('a result lists what was applied, and what was skipped because it had changed', () => {
-  const parked = verdict({ action: 'park', to: 'parked', applied: true })
-  const resumed = verdict({ target: '01990000-0000-7000-8000-00000000000a', applied: true })
-  const late = verdict({ target: '01990000-0000-7000-8000-00000000000b' })
-  const account = resultOfRecovery(recovery([parked, resumed, late], { dryRun: false }))
-  assert.equal(account.summary, '2 things were done. 1 left alone: changed meanwhile.')
+  const parked = verdict({ action: 'park', to: 'parked', outcome: 'applied' })
+  const resumed = verdict({ target: '01990000-0000-7000-8000-00000000000a', outcome: 'applied' })
+  const target = '01990000-0000-7000-8000-00000000000b'
+  const late = verdict({ target, outcome: 'changed-meanwhile' })
+  const result = resultOfRecovery(recovery([parked, resumed, late], { dryRun: false }))
+  assert.equal(result.count, 2)
   assert.deepEqual(
-    account.changes.map(({ outcome }) => outcome),
-    ['done', 'done', 'late'],
+    result.changes.map(({ outcome }) => outcome),
+    ['applied', 'applied', 'changed-meanwhile'],
   )
 })
 
-test('a preview of a cleaning has the dead on one side and the resumable, which are kept, on the other', () => {
-  const run = { id: RUN, source: 'shop', status: 'queued', action: 'abandon' } as AssessedRun
+test('a preview of a cleaning has dead runs to mark, and resumable runs that are kept', () => {
+  const subject = { kind: 'run', label: 'run 4f2a91bc of shop' } as const
+  const run = { id: RUN, status: 'queued', action: 'abandon', subject } as AssessedRun
   const answer: Cleaning = {
     severity: 'stuck',
+    summary: '1 dead run would be marked.',
+    sections: [],
     total: 2,
     active: [],
     dead: [{ ...run, actions: [] }],
@@ -102,49 +110,22 @@ test('a preview of a cleaning has the dead on one side and the resumable, which 
     undo: null,
   }
   const shown = resultOfCleaning(answer)
-  assert.match(shown.summary, /^1 dead run would be marked/)
-  assert.equal(shown.changes[0]?.to, 'abandoned')
+  assert.deepEqual([shown.summary, shown.count], [answer.summary, 1])
+  assert.deepEqual([shown.changes[0]?.what, shown.changes[0]?.to], [subject.label, 'abandoned'])
   assert.equal(shown.needsAttention[0]?.action, 'resumable')
-  const cleaned = [verdict({ target: null, action: 'abandon', applied: true })]
+  const cleaned = [verdict({ target: null, action: 'abandon', outcome: 'applied' })]
   const done = resultOfCleaning({ ...answer, dryRun: false, cleaned })
-  assert.equal(done.summary, '1 run is marked as “Timeout – auto-cleaned”.')
-  assert.equal(done.changes[0]?.outcome, 'done')
+  assert.equal(done.count, 1)
+  assert.equal(done.changes[0]?.outcome, 'applied')
 })
 
-test('a row of a table of the user is named, and leads to its run', () => {
-  const adopted = { table: 'jobs', key: 'a/2', can: [] }
-  const run = { id: RUN, source: 'shop', status: 'running', adopted } as unknown as AssessedRun
-  const { changes } = resultOfRecovery(recovery([verdict({ action: 'fail' })], { active: [run] }))
+test('a row of a user’s own table leads to its run, and has no status of ours', () => {
+  const subject = { kind: 'row', label: 'run 4f2a91bc of shop (row a/2 of jobs)' } as const
+  const { changes } = resultOfRecovery(recovery([verdict({ action: 'fail', subject })]))
   assert.deepEqual(
     [changes[0]?.what, changes[0]?.page, changes[0]?.to],
-    ['row a/2 of jobs, shop', `/runs/${RUN}`, null],
+    [subject.label, `/runs/${RUN}`, null],
   )
-  const answer: Cleaning = {
-    severity: 'stuck',
-    total: 1,
-    active: [],
-    dead: [{ ...run, actions: [] }],
-    cleaned: [],
-    dryRun: true,
-    resumable: [],
-    plan: '0123456789abcdef',
-    command: 'unstuck clean',
-    actions: [],
-    undo: null,
-  }
-  const { summary, changes: dead } = resultOfCleaning(answer)
-  assert.equal(
-    summary,
-    '1 dead run would be marked with the word that its table has for it. Nothing is deleted.',
-  )
-  assert.deepEqual([dead[0]?.what, dead[0]?.from], ['row a/2 of jobs, shop', dead[0]?.to])
-  // A target of a whole table is still one.
-  const whole = { ...run, adopted: { ...adopted, key: '' } }
-  const [target] = resultOfRecovery(recovery([verdict()], { active: [whole] })).changes
-  assert.equal(target?.what, 'target 91bc4f2a of shop')
-  const held = verdict({ evidence: { presence: 'unknown', label: 'row 3 of jobs (w-3)' } })
-  const [row] = resultOfRecovery(recovery([held], { active: [whole] })).changes
-  assert.deepEqual([row?.what, row?.page], ['row 3 of jobs (w-3)', `/targets/${TARGET}`])
 })
 
 test('a deletion says what goes with it and offers no undo', () => {
@@ -169,7 +150,7 @@ test('a retry of dead letters tells run by run, refusals too', () => {
     { run: RUN, targets: 4, refused: null },
     { run: TARGET, targets: 2, refused: 'another run of shop is live' },
   ]
-  const account = resultOfDeadLetterRetry({
+  const result = resultOfDeadLetterRetry({
     targets: 4,
     left: 0,
     runs,
@@ -177,12 +158,12 @@ test('a retry of dead letters tells run by run, refusals too', () => {
     plan: 'abc',
     undo: null,
   })
-  assert.equal(account.summary, '4 targets in 1 run are back in line. 1 run refused.')
+  assert.equal(result.summary, '4 targets in 1 run are back in line. 1 run refused.')
   assert.deepEqual(
-    account.changes.map(({ outcome, because }) => [outcome, because]),
+    result.changes.map(({ outcome, because }) => [outcome, because]),
     [
-      ['done', ''],
-      ['late', 'another run of shop is live'],
+      ['applied', ''],
+      ['changed-meanwhile', 'another run of shop is live'],
     ],
   )
 })
@@ -204,7 +185,7 @@ test('changes since the preview are reported as counts', () => {
   const changed = resultOfRecovery(recovery([verdict({ action: 'park', to: 'parked' }), other]))
   assert.equal(describeDifference(shown, fewer), '1 no longer needs it.')
   assert.equal(describeDifference(fewer, shown), '1 came in.')
-  assert.equal(describeDifference(shown, changed), '1 would now be judged differently.')
+  assert.equal(describeDifference(shown, changed), '1 would now get another verdict.')
   const counts = (count: number) => ({ ...shown, deeds: [], count })
   assert.equal(describeDifference(counts(3), counts(5)), 'It was about 3, and is about 5 now.')
 })

@@ -9,40 +9,38 @@ import type {
   Undo,
   Verdict,
 } from '../shapes.ts'
-import { plural, formatRow, shortId } from '../model/format.ts'
-import { rowOfEvidence } from './evidence.ts'
+import { plural, shortId } from '../model/format.ts'
 
-/** One thing that an action would do, or did. */
+/** One change that an action would make, or made. */
 export type ActionChange = {
   readonly id: string
   readonly action: string
   /** `target 91bc4f2a of shop` */
   readonly what: string
-  /** Where to look at it. */
+  /** The page of its subject. */
   readonly page: string | null
-  /** Statuses; alike, or null, where none changes. */
+  /** Statuses; equal, or null, where none changes. */
   readonly from: string | null
   readonly to: string | null
   readonly because: string
-  readonly evidence: unknown
-  /** `late`: it was no longer what had been judged, so it was left alone. */
-  readonly outcome: 'planned' | 'done' | 'late'
+  readonly evidence: readonly string[]
+  readonly outcome: Verdict['outcome']
 }
 
-/** What an action would do (`isDone` false) or did: the same questions are asked before and after. */
+/** What an action would do (`isDone` false) or did. */
 export type ActionResult = {
   readonly isDone: boolean
-  /** Goes back with the deed, which is refused when it would now be another. */
+  /** Sent with the confirmed action, which is refused if it would now do something else. */
   readonly plan: string | null
-  /** How many things it is about; exact, also where only some are listed. */
+  /** How many changes; exact, also where only some are listed. */
   readonly count: number
   readonly summary: string
-  /** Of many the first; `cut`: how many more there are. */
+  /** The first ones; `omitted` has the number of the others. */
   readonly changes: readonly ActionChange[]
-  /** What it leaves to a person; of many the first. */
+  /** The first of those that need an operator. */
   readonly needsAttention: readonly ActionChange[]
   readonly omitted: { readonly changes: number; readonly needsAttention: number }
-  /** The same on the command line; empty where there is none. */
+  /** The same on the command line; empty if there is none. */
   readonly command: string
   readonly undo: Undo | null
 }
@@ -66,57 +64,38 @@ export function resultOf({ name }: Pick<AllowedAction, 'name'>, answer: unknown)
 const NONE_OMITTED = { changes: 0, needsAttention: 0 }
 
 export function resultOfRecovery(response: Recovery): ActionResult {
-  const { verdicts, dryRun, planned: count, applied } = response
-  // What it does comes first; the rest is a person's to decide.
-  const [deeds, left] = [verdicts.slice(0, count), verdicts.slice(count)]
-  const rows = adoptedRowsOf(response.active)
+  const { verdicts, dryRun, planned, applied, plan, summary, command, undo } = response
+  // Verdicts that recovery applies by itself come first.
+  const [changes, attention] = [verdicts.slice(0, planned), verdicts.slice(planned)]
   return {
     isDone: !dryRun,
-    plan: response.plan,
-    count: dryRun ? count : applied,
-    summary: dryRun
-      ? count === 0
-        ? 'There is nothing to recover.'
-        : `${plural(count, 'thing')} would be done.`
-      : `${plural(applied, 'thing')} ${applied === 1 ? 'was' : 'were'} done.${describeLate(count - applied)}`,
-    changes: deeds.map((verdict) => changeOfVerdict(verdict, dryRun, rows)),
-    needsAttention: left.map((one) => changeOfVerdict(one, true, rows)),
+    plan,
+    count: dryRun ? planned : applied,
+    summary,
+    changes: changes.map(changeOfVerdict),
+    needsAttention: attention.map(changeOfVerdict),
     omitted: {
-      changes: count - deeds.length,
-      needsAttention: response.total - count - left.length,
+      changes: planned - changes.length,
+      needsAttention: response.total - planned - attention.length,
     },
-    command: response.command,
-    undo: response.undo,
+    command,
+    undo,
   }
 }
 
 export function resultOfCleaning(response: Cleaning): ActionResult {
-  const { dead, resumable, cleaned, dryRun, plan, command } = response
-  const applied = cleaned.filter((verdict) => verdict.applied).length
-  const count = dryRun ? dead.length : applied
-  const runs = plural(count, dryRun ? 'dead run' : 'run')
-  const rows = adoptedRowsOf([...response.active, ...resumable, ...dead])
-  const marked = (dryRun ? dead.map(({ id }) => id) : cleaned.map(({ run }) => run)).every((id) =>
-    rows.has(id),
-  )
-    ? `marked${count === 1 ? '' : ', each'} with the word that its table has for it`
-    : 'marked as “Timeout – auto-cleaned”'
+  const { dead, resumable, cleaned, dryRun, plan, summary, command, undo } = response
+  const applied = cleaned.filter(({ outcome }) => outcome === 'applied').length
   return {
     isDone: !dryRun,
     plan,
-    count,
-    summary: dryRun
-      ? count === 0
-        ? 'No run is dead.'
-        : `${runs} would be ${marked}. Nothing is deleted.`
-      : `${runs} ${count === 1 ? 'is' : 'are'} ${marked}.${describeLate(cleaned.length - applied)}`,
-    changes: dryRun
-      ? dead.map(changeOfDeadRun)
-      : cleaned.map((verdict) => changeOfVerdict(verdict, false, rows)),
+    count: dryRun ? dead.length : applied,
+    summary,
+    changes: dryRun ? dead.map(changeOfDeadRun) : cleaned.map(changeOfVerdict),
     needsAttention: dryRun ? resumable.map(changeOfKeptRun) : [],
     omitted: NONE_OMITTED,
     command,
-    undo: response.undo,
+    undo,
   }
 }
 
@@ -128,7 +107,7 @@ export function resultOfAction(response: ActionResponse): ActionResult {
     isDone: !dryRun,
     plan: null,
     count,
-    // The dialog itself says that this is a preview.
+    // The dialog shows that this is a preview.
     summary: dryRun ? summary.replace(/\s*Nothing was changed\./, '') : summary,
     changes: [],
     needsAttention: [],
@@ -183,8 +162,8 @@ export function resultOfDeadLetterRetry(response: DeadLetterRetry): ActionResult
       from: null,
       to: null,
       because: one.refused ?? '',
-      evidence: null,
-      outcome: one.refused !== null ? 'late' : dryRun ? 'planned' : 'done',
+      evidence: [],
+      outcome: one.refused !== null ? 'changed-meanwhile' : dryRun ? 'planned' : 'applied',
     })),
     needsAttention: [],
     omitted: NONE_OMITTED,
@@ -194,7 +173,7 @@ export function resultOfDeadLetterRetry(response: DeadLetterRetry): ActionResult
   }
 }
 
-/** What is different between the preview that was agreed to and the one of now, in a sentence. */
+/** How the current preview differs from the confirmed one. */
 export function describeDifference(shown: ActionResult, now: ActionResult): string {
   const before = new Map(shown.changes.map((deed) => [deed.id, deed]))
   const after = new Map(now.changes.map((deed) => [deed.id, deed]))
@@ -207,7 +186,7 @@ export function describeDifference(shown: ActionResult, now: ActionResult): stri
   const said = [
     added > 0 ? `${added} came in` : null,
     gone > 0 ? `${gone} no longer ${gone === 1 ? 'needs' : 'need'} it` : null,
-    other > 0 ? `${other} would now be judged differently` : null,
+    other > 0 ? `${other} would now get another verdict` : null,
   ].filter((one) => one !== null)
   const isWhole = shown.omitted.changes === 0 && now.omitted.changes === 0
   if (isWhole && said.length > 0) return `${said.join(', ')}.`
@@ -216,56 +195,35 @@ export function describeDifference(shown: ActionResult, now: ActionResult): stri
     : `It was about ${shown.count}, and is about ${now.count} now.`
 }
 
-type AdoptedRows = ReadonlyMap<string, NonNullable<AssessedRun['adopted']>>
-
-/** Runs that are rows of tables of the user's own; a whole table is told by its source. */
-function adoptedRowsOf(runs: readonly AssessedRun[]): AdoptedRows {
-  return new Map(
-    runs.flatMap(({ id, adopted }) => (adopted && adopted.key !== '' ? [[id, adopted]] : [])),
-  )
-}
-
-function changeOfVerdict(verdict: Verdict, isPreview: boolean, rows: AdoptedRows): ActionChange {
-  const { run, source, target, action, because, evidence, from, to, applied, blockedBy } = verdict
-  const row = rows.get(run)
-  // A row that is a run has a target in the books only: the run is what people know.
-  const isOfRun = target === null || row !== undefined
+function changeOfVerdict(verdict: Verdict): ActionChange {
+  const { run, target, action, because, evidence, from, to, outcome, blockedBy, subject } = verdict
   return {
     id: target ?? run,
     action,
-    what: row
-      ? describeRow(source, row)
-      : isOfRun
-        ? `run ${shortId(run)} of ${source}`
-        : (rowOfEvidence(evidence) ?? `target ${shortId(target)} of ${source}`),
-    page: isOfRun ? `/runs/${run}` : `/targets/${target}`,
-    ...(row ? NO_MOVE : { from, to }),
+    what: subject.label,
+    page: subject.kind === 'target' ? `/targets/${target}` : `/runs/${run}`,
+    ...(subject.kind === 'row' ? NO_MOVE : { from, to }),
     because: withBlockedBy(because, blockedBy),
     evidence,
-    outcome: isPreview ? 'planned' : applied ? 'done' : 'late',
+    outcome,
   }
 }
 
-/** Which word a row gets is its table's affair. */
+/** A row gets a status of its own table. */
 const NO_MOVE = { from: null, to: null }
-
-/** `row 7 of jobs, shop` */
-function describeRow(source: string, row: NonNullable<AssessedRun['adopted']>): string {
-  return source === row.table ? formatRow(row) : `${formatRow(row)}, ${source}`
-}
 
 function changeOfDeadRun(run: AssessedRun): ActionChange {
   return { ...changeOfKeptRun(run), action: 'abandon', ...(!run.adopted && { to: 'abandoned' }) }
 }
 
 function changeOfKeptRun(run: AssessedRun): ActionChange {
-  const { id, source, action, status, because, blockedBy, evidence, adopted } = run
+  const { id, action, status, because, blockedBy, evidence, subject } = run
   return {
     id,
     action,
     because: withBlockedBy(because, blockedBy),
     evidence,
-    what: adopted ? describeRow(source, adopted) : `run ${shortId(id)} of ${source}`,
+    what: subject.label,
     page: `/runs/${id}`,
     from: status,
     to: status,
@@ -273,11 +231,6 @@ function changeOfKeptRun(run: AssessedRun): ActionChange {
   }
 }
 
-/** The reason, and why it cannot be done to a row of a table of the user's own. */
 function withBlockedBy(because: string, blockedBy: string | null): string {
   return blockedBy === null ? because : `${because}. ${blockedBy}`
-}
-
-function describeLate(late: number): string {
-  return late === 0 ? '' : ` ${late} left alone: changed meanwhile.`
 }

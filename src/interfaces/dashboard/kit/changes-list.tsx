@@ -3,7 +3,6 @@ import { formatNumber } from '../model/format.ts'
 import { safe } from '../model/safe.ts'
 import type { ActionChange } from './action-result.ts'
 import { Button } from './button.tsx'
-import { evidenceSentences } from './evidence.ts'
 import { Icon } from './icon.tsx'
 import { Link } from './link.tsx'
 import { sentence } from './sentence.ts'
@@ -14,7 +13,7 @@ import { actionStyle } from './verdict-style.ts'
 const INITIAL_ROWS = 10
 const ROWS_PER_STEP = 100
 
-/** What would be done, or was, each with its reason and, unfolded, what that was made of. `cut`: how many more there are. */
+/** Changes, each with its reason and, unfolded, its evidence. `cut`: how many more there are. */
 export function ChangesList(props: {
   of: readonly ActionChange[]
   cut?: number
@@ -56,7 +55,6 @@ export function ChangesList(props: {
 
 function ChangeRow({ change, isUnfolded }: { change: ActionChange; isUnfolded: boolean }) {
   const { label, icon, tone } = actionStyle(change.action)
-  const sentences = evidenceSentences(change.evidence)
   return (
     <li class="entry" data-row tabIndex={-1}>
       <div class="row">
@@ -74,14 +72,14 @@ function ChangeRow({ change, isUnfolded }: { change: ActionChange; isUnfolded: b
       {change.because !== '' && (
         <p class="entry-because">
           <Text value={sentence(change.because)} />
-          {change.outcome === 'late' && <strong> It was left alone.</strong>}
+          {change.outcome === 'changed-meanwhile' && <strong> It was left alone.</strong>}
         </p>
       )}
-      {sentences.length > 0 && (
+      {change.evidence.length > 0 && (
         <details class="more-text" open={isUnfolded}>
           <summary>The evidence</summary>
           <p>
-            <Text value={sentences.join(' ')} />
+            <Text value={change.evidence.join(' ')} />
           </p>
         </details>
       )}
@@ -89,15 +87,14 @@ function ChangeRow({ change, isUnfolded }: { change: ActionChange; isUnfolded: b
   )
 }
 
-/** Targets of one dead worker have the same to say: once is enough. */
+/** Targets of one dead worker have the same evidence, which is unfolded once. */
 function isSameEvidence(change: ActionChange, before: ActionChange | undefined): boolean {
-  const said = (one: ActionChange) => evidenceSentences(one.evidence).join()
-  return before !== undefined && said(change) === said(before)
+  return before !== undefined && change.evidence.join() === before.evidence.join()
 }
 
 function Outcome({ of }: { of: ActionChange['outcome'] }) {
-  if (of === 'planned') return null
-  return of === 'done' ? (
+  if (of !== 'applied' && of !== 'changed-meanwhile') return null
+  return of === 'applied' ? (
     <span class="entry-outcome tone-good">
       <Icon name="check" size={14} />
       <span class="visually-hidden">Done: </span>

@@ -1,16 +1,14 @@
 import { safe } from '../model/safe.ts'
 import type { Explanation } from '../shapes.ts'
 import { Age } from './age.tsx'
-import { evidenceSentences } from './evidence.ts'
 import { Prose } from './prose.tsx'
 import { Pill, StatusPill } from './status.tsx'
 import { actionStyle } from './verdict-style.ts'
 import { WorkerName } from './worker-name.tsx'
 
-/** A verdict for people: the reason first, then the evidence, the settings it hangs on, and what comes next. */
+/** A verdict: the reason first, then the evidence, what would change it, and the settings that apply. */
 export function ExplanationDetails({ explanation }: { explanation: Explanation }) {
   const { verdict, owner, evidence, policy, changes } = explanation
-  const sentences = evidenceSentences(evidence)
   return (
     <div class="explained">
       <p class="explained-verdict">
@@ -19,14 +17,14 @@ export function ExplanationDetails({ explanation }: { explanation: Explanation }
       {owner && (
         <p>
           <StatusPill is={owner.liveness} why={safe(owner.because)} /> <WorkerName is={owner} />,
-          last beat <Age at={owner.lastHeartbeatAt} />
+          last heartbeat <Age at={owner.lastHeartbeatAt} />
         </p>
       )}
-      {sentences.length > 0 && (
+      {evidence.length > 0 && (
         <>
           <h3>Evidence</h3>
           <ul class="plain-list">
-            {sentences.map((sentence) => (
+            {evidence.map((sentence) => (
               <li key={sentence}>{safe(sentence)}</li>
             ))}
           </ul>
@@ -46,7 +44,7 @@ export function ExplanationDetails({ explanation }: { explanation: Explanation }
       )}
       {policy.length > 0 && (
         <details>
-          <summary>Settings it hangs on</summary>
+          <summary>Settings that apply</summary>
           <dl class="settings">
             {policy.map(({ name, group, value, origin }) => (
               <div key={`${group} ${name}`}>

@@ -4,14 +4,13 @@ import type { AuditEntry } from '../shapes.ts'
 import { Age } from './age.tsx'
 import { compareFields, type FieldChange } from './change.ts'
 import { CopyJson } from './copy.tsx'
-import { evidenceSentences, rowOfEvidence } from './evidence.ts'
 import { Link } from './link.tsx'
 import { sentence } from './sentence.ts'
 import { Pill } from './status.tsx'
 import { Text } from './text.tsx'
 import { actionStyle } from './verdict-style.ts'
 
-/** Entries of the audit trail: what was done to what, by whom and why, and what it changed. */
+/** Entries of the audit trail: action, subject, actor, reason, and what changed. */
 export function AuditList({ of }: { of: readonly AuditEntry[] }) {
   return (
     <ul class="list">
@@ -24,7 +23,7 @@ export function AuditList({ of }: { of: readonly AuditEntry[] }) {
 
 function AuditRow({ entry }: { entry: AuditEntry }) {
   const { at, actor, action, source, run, target, because } = entry
-  const row = rowOfEvidence(entry.evidence)
+  const row = entry.facts?.['label']
   const { label, icon, tone } = actionStyle(action)
   const isReasonActor = because.endsWith(` by ${actor}`)
   return (
@@ -36,7 +35,7 @@ function AuditRow({ entry }: { entry: AuditEntry }) {
         <div class="row">
           <Pill tone={tone} icon={icon} label={label} />
           <Link to={target === null ? `/runs/${run}` : `/targets/${target}`} class="entry-what">
-            {row !== null ? (
+            {typeof row === 'string' ? (
               <Text value={row} />
             ) : (
               `${target === null ? 'run' : 'target'} ${shortId(target ?? run)}`
@@ -69,7 +68,6 @@ function AuditRow({ entry }: { entry: AuditEntry }) {
 /** Before and after, field by field; the evidence and the whole entry below. */
 function Diff({ entry }: { entry: AuditEntry }) {
   const { changed, known } = compareFields(entry.before, entry.after)
-  const sentences = evidenceSentences(entry.evidence)
   return (
     <details class="more-text trail-changes">
       <summary>
@@ -92,9 +90,9 @@ function Diff({ entry }: { entry: AuditEntry }) {
           ))}
         </p>
       )}
-      {sentences.length > 0 && (
+      {entry.evidence.length > 0 && (
         <p class="soft">
-          <Text value={sentences.join(' ')} />
+          <Text value={entry.evidence.join(' ')} />
         </p>
       )}
       <pre class="code">{jsonText({ before: entry.before, after: entry.after })}</pre>

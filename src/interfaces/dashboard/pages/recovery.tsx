@@ -6,7 +6,7 @@ import { ChangesList } from '../kit/changes-list.tsx'
 import { PageHead, Section } from '../kit/section.tsx'
 import { Empty, Loaded } from '../kit/states.tsx'
 import { useLiveEvents } from '../live.ts'
-import { plural, formatNumber } from '../model/format.ts'
+import { plural } from '../model/format.ts'
 import { useResource } from '../resource.ts'
 import { apiUrl } from '../router.ts'
 import type { Cleaning, Recovery as Plan } from '../shapes.ts'
@@ -15,7 +15,7 @@ import { LastRecoveries } from './recovery/last-recoveries.tsx'
 
 const EVERY_MS = 5_000
 
-/** What recovery would do at this moment, with all its reasons; the same as `unstuck recover --dry-run`. */
+/** What recovery would apply now, with reasons; the same as `unstuck recover --dry-run`. */
 export function Recovery() {
   const plan = useResource<Plan>('/api/recovery', { refreshMs: EVERY_MS })
   const cleaning = useResource<Cleaning>('/api/clean', { refreshMs: 2 * EVERY_MS })
@@ -37,13 +37,12 @@ export function Recovery() {
           />
         }
       >
-        {result &&
-          headline(result.count, result.needsAttention.length + result.omitted.needsAttention)}
+        {result?.summary}
       </PageHead>
 
       <Section
-        title="What would be done now"
-        note={result && result.count > 0 ? plural(result.count, 'thing') : undefined}
+        title="Would be applied"
+        note={result && result.count > 0 ? plural(result.count, 'verdict') : undefined}
       >
         <Loaded of={{ ...plan, data: result }} lines={5}>
           {({ changes, omitted }) =>
@@ -51,8 +50,8 @@ export function Recovery() {
               <ChangesList of={changes} cut={omitted.changes} isUnfolded />
             ) : (
               <Empty title="Nothing to recover.">
-                Whoever works is alive, and nobody dead holds anything. What dies is noticed within
-                about a second wherever a worker, a command or this server runs.
+                All workers are alive, and no dead worker holds a target. A worker that dies is
+                noticed within about a second where a worker, a command or this server runs.
               </Empty>
             )
           }
@@ -79,13 +78,6 @@ export function Recovery() {
       <LastRecoveries />
     </>
   )
-}
-
-/** Whether anything is stuck is the answer of the overview: a run may need attention without a verdict on it. */
-function headline(planned: number, attention: number): string {
-  if (planned + attention === 0) return 'Nothing to recover.'
-  const what = planned === 0 ? 'Nothing' : plural(planned, 'thing')
-  return `${what} would be done now${attention === 0 ? '' : `, and ${formatNumber(attention)} ${attention === 1 ? 'needs' : 'need'} attention`}.`
 }
 
 function useReloadAfterActions(reload: () => void): void {

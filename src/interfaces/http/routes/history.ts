@@ -1,7 +1,8 @@
 import * as v from 'valibot'
 import { iso, parseDuration } from '../../../core/model/time.ts'
-import { historyView, readHistory } from '../../../presenters/history.ts'
+import { presentHistory, readHistory } from '../../../presenters/history.ts'
 import { findRun } from '../../../presenters/find.ts'
+import { toJson } from '../../../presenters/presented.ts'
 import { defineRoute } from '../../../contracts/route.ts'
 import { history } from '../../../presenters/schema/results.ts'
 import { duration, id, limit, listOf, source, text } from '../../../presenters/schema/common.ts'
@@ -17,13 +18,13 @@ const after = v.optional(
   ),
 )
 
-/** What was done, by whom. */
+/** The audit trail, and the operations over HTTP. */
 export const HISTORY_ROUTES = [
   defineRoute({
     method: 'GET',
     path: '/api/history',
     summary:
-      'What was cleaned, recovered, reverted: counts by source, and the trail of who and why.',
+      'What was cleaned, recovered, reverted: counts by source, and entries with actor and reason.',
     role: 'viewer',
     query: v.strictObject({
       source: v.optional(source),
@@ -37,13 +38,14 @@ export const HISTORY_ROUTES = [
     async handle({ query, server: { store } }) {
       const { source, action, limit, after } = query
       const ageMs = parseDuration(query.since)
+      const now = await store.now()
       const filter = {
-        ...(ageMs !== null && { since: (await store.now()) - ageMs }),
+        ...(ageMs !== null && { since: now - ageMs }),
         ...(query.run !== undefined && { run: (await findRun(store, query.run)).id }),
         source,
         action,
       }
-      return historyView(await readHistory(store, filter, { after, limit }))
+      return toJson(presentHistory(await readHistory(store, filter, { after, limit }), now))
     },
   }),
 

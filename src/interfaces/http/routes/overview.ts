@@ -2,8 +2,8 @@ import * as v from 'valibot'
 import { parseDuration } from '../../../core/model/time.ts'
 import { classifyRuns } from '../../../core/recovery/clean.ts'
 import { adviseStart } from '../../../core/recovery/advise-start.ts'
-import { adviceView } from '../../../presenters/check.ts'
-import { summaryView } from '../../../presenters/cleaning.ts'
+import { presentCheck } from '../../../presenters/check.ts'
+import { presentSummary } from '../../../presenters/cleaning.ts'
 import { listPolicies } from '../../../presenters/config.ts'
 import { loadOverview, presentOverview } from '../../../presenters/overview.ts'
 import { toJson } from '../../../presenters/presented.ts'
@@ -15,9 +15,10 @@ import { defineRoute } from '../../../contracts/route.ts'
 import * as answers from '../../../presenters/schema/results.ts'
 import { duration, listOf, source } from '../../../presenters/schema/common.ts'
 import { overview } from '../../../presenters/schema/overview.ts'
+import { summary } from '../../../presenters/schema/recovery.ts'
 import { worker } from '../../../presenters/schema/run.ts'
 
-/** Looks at all of it. */
+/** Reads that cover all runs. */
 export const OVERVIEW_ROUTES = [
   defineRoute({
     method: 'GET',
@@ -31,7 +32,7 @@ export const OVERVIEW_ROUTES = [
   defineRoute({
     method: 'GET',
     path: '/api/workers',
-    summary: 'Who works, their last sign of life, and what it says.',
+    summary: 'Workers, their last heartbeats, and their liveness.',
     role: 'viewer',
     query: v.strictObject({ older: v.optional(duration) }),
     response: listOf(worker),
@@ -49,31 +50,32 @@ export const OVERVIEW_ROUTES = [
     response: answers.advice,
     async handle({ params, query, context }) {
       const age = parseDuration(query.age) ?? undefined
-      return adviceView(params.source, await adviseStart(context, params.source, age))
+      const advice = await adviseStart(context, params.source, age)
+      return toJson(presentCheck(params.source, advice, await context.store.now()))
     },
   }),
 
   defineRoute({
     method: 'GET',
     path: '/api/summary',
-    summary: 'Live runs by what can be said about them: active, resumable, dead.',
+    summary: 'Live runs: active, resumable, dead.',
     role: 'viewer',
     query: v.strictObject({ age: v.optional(duration) }),
-    response: answers.summary,
+    response: summary,
     handle: async ({ query, context }) =>
-      summaryView(await classifyRuns(context, parseDuration(query.age) ?? undefined)),
+      toJson(presentSummary(await classifyRuns(context, parseDuration(query.age) ?? undefined))),
   }),
 
   defineRoute({
     method: 'GET',
     path: '/api/config',
-    summary: 'The settings that count, each with where it comes from.',
+    summary: 'The settings that apply, each with its origin.',
     role: 'viewer',
     query: v.strictObject({ source: v.optional(source) }),
     response: answers.config,
     handle: async ({ query, server: { settings, store } }) => ({
       path: settings.path,
-      // Who named the address is known where the server was started, and not here.
+      // The origin of the address is known only where the server was started.
       db: { address: addressOf(store), origin: null },
       preset: settings.preset,
       policies: listPolicies(settings, query).map(({ source, settings }) => ({

@@ -66,7 +66,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
         ['/api/recovery', ['recover', '--dry-run']],
         ['/api/recovery?source=orphan', ['recover', '--dry-run', '--source', 'orphan']],
         ['/api/clean', ['clean', '--dry-run']],
-        ['/api/clean?age=1h', ['summary', '--age', '1h']],
+        ['/api/summary?age=1h', ['summary', '--age', '1h']],
         ['/api/summary', ['summary']],
         ['/api/check/busy', ['check', 'busy']],
         ['/api/check/long', ['check', 'long']],

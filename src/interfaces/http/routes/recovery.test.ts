@@ -83,8 +83,8 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       assert.match(refused.error.message, /is not dead/)
       assert.equal(marked, 'abandoned')
       assert.deepEqual(
-        done.cleaned.map(({ run, applied }: any) => [run, applied]),
-        [[dead, true]],
+        done.cleaned.map(({ run, outcome }: any) => [run, outcome]),
+        [[dead, 'applied']],
       )
       assert.equal((await store.run(dead))!.status, 'queued')
     })

@@ -3,7 +3,7 @@ import { LIVE_STATUSES, RUN_STATUSES } from '../../../core/model/run.ts'
 import { TARGET_STATUSES } from '../../../core/model/target.ts'
 import { parseDuration } from '../../../core/model/time.ts'
 import { enqueueSource } from '../../../presenters/enqueue.ts'
-import { explainRunOrTarget, explanationView } from '../../../presenters/explain.ts'
+import { presentExplanation } from '../../../presenters/explain.ts'
 import { listRuns, presentRuns } from '../../../presenters/runs.ts'
 import { measureProgress, presentProgress, PROGRESS_BY } from '../../../presenters/progress.ts'
 import { toJson } from '../../../presenters/presented.ts'
@@ -18,7 +18,7 @@ import * as runs from '../../../presenters/schema/run.ts'
 
 const runParams = v.strictObject({ run: common.id })
 
-/** Looks at runs, and queues one. */
+/** Reads of runs, and queueing one. */
 export const RUN_ROUTES = [
   defineRoute({
     method: 'GET',
@@ -53,7 +53,7 @@ export const RUN_ROUTES = [
   defineRoute({
     method: 'POST',
     path: '/api/runs',
-    summary: "Queue a run of a command's source, for its worker to take up.",
+    summary: "Queue a run of a command's source.",
     role: 'operator',
     body: v.strictObject({ source: common.source, input: v.optional(v.unknown(), null) }),
     response: runs.run,
@@ -65,7 +65,7 @@ export const RUN_ROUTES = [
   defineRoute({
     method: 'GET',
     path: '/api/runs/:run',
-    summary: 'One run: its facts, counts, trouble, and what was done about it.',
+    summary: 'One run: its facts, counts, failed targets and history.',
     role: 'viewer',
     params: runParams,
     response: runs.runDetail,
@@ -76,13 +76,13 @@ export const RUN_ROUTES = [
   defineRoute({
     method: 'GET',
     path: '/api/runs/:run/explain',
-    summary: 'Why a run is what it is: evidence, policy, verdict, and what would change it.',
+    summary: 'Why a run is in its state: evidence, policy, verdict, and what would change it.',
     role: 'viewer',
     params: runParams,
     response: runs.explanation,
     async handle({ params, context, server: { store, settings } }) {
       const run = await findRun(store, params.run)
-      return explanationView(await explainRunOrTarget(context, settings, run))
+      return toJson(await presentExplanation(context, settings, run))
     },
   }),
 

@@ -1,11 +1,11 @@
 import * as v from 'valibot'
-import { explainRunOrTarget, explanationView } from '../../../presenters/explain.ts'
+import { presentExplanation } from '../../../presenters/explain.ts'
 import { actionsOfTargets } from '../../../presenters/allowed-actions.ts'
 import { actionResultView } from '../../../presenters/action-result.ts'
 import { park, resetTarget, rewind, unpark } from '../../../presenters/target-actions.ts'
 import { TARGETS_MAX } from '../../../presenters/undo.ts'
 import { findTarget, findTargets } from '../../../presenters/find.ts'
-import { runView, targetView } from '../../../presenters/view.ts'
+import { toJson } from '../../../presenters/presented.ts'
 import { defineRoute } from '../../../contracts/route.ts'
 import { targetDetail } from '../../../presenters/schema/results.ts'
 import { because, fullId, wholeNumber } from '../../../presenters/schema/common.ts'
@@ -14,32 +14,28 @@ import { actionResult } from '../../../presenters/schema/recovery.ts'
 const targetParams = v.strictObject({ target: fullId })
 const dryRun = v.optional(v.boolean(), false)
 
-/** One target, and what people do to some. */
+/** One target, and operator actions on targets. */
 export const TARGET_ROUTES = [
   defineRoute({
     method: 'GET',
     path: '/api/targets/:target',
-    summary: 'One target, its run, and why it is what it is.',
+    summary: 'One target, its run, and why it is in its state.',
     role: 'viewer',
     params: targetParams,
     response: targetDetail,
     async handle({ params, context, server: { store, settings } }) {
       const found = await findTarget(store, params.target)
-      const answer = await explainRunOrTarget(context, settings, found)
-      const { run, target } = answer.explanation
-      return {
-        target: targetView(target!),
-        run: runView(run),
-        explanation: explanationView(answer),
-        actions: (await actionsOfTargets(store, [found]))[0]!,
-      }
+      const explanation = toJson(await presentExplanation(context, settings, found))
+      const { run, target } = explanation
+      const [actions] = await actionsOfTargets(store, [found])
+      return { target: target!, run, explanation, actions: actions! }
     },
   }),
 
   defineRoute({
     method: 'POST',
     path: '/api/targets/park',
-    summary: 'Set targets aside, whoever has them, until somebody puts them back.',
+    summary: 'Park targets, also claimed ones, until they are put back.',
     role: 'operator',
     body: v.strictObject({
       targets: v.pipe(v.array(fullId), v.minLength(1), v.maxLength(TARGETS_MAX)),
@@ -54,7 +50,7 @@ export const TARGET_ROUTES = [
   defineRoute({
     method: 'POST',
     path: '/api/targets/:target/park',
-    summary: 'Set one target aside.',
+    summary: 'Park one target.',
     role: 'operator',
     params: targetParams,
     body: v.strictObject({ because, dryRun }),
@@ -94,7 +90,7 @@ export const TARGET_ROUTES = [
   defineRoute({
     method: 'POST',
     path: '/api/targets/:target/rewind',
-    summary: 'Move the cursor of a target back: the one way it goes back. Items stay.',
+    summary: 'Move the cursor of a target back. Items stay.',
     role: 'operator',
     params: targetParams,
     body: v.strictObject({

@@ -1,6 +1,5 @@
 import { ActionButtons } from '../../kit/action-host.tsx'
 import { Age } from '../../kit/age.tsx'
-import { evidenceSentences } from '../../kit/evidence.ts'
 import { Link } from '../../kit/link.tsx'
 import { Section } from '../../kit/section.tsx'
 import { sentence } from '../../kit/sentence.ts'
@@ -10,13 +9,13 @@ import { Text } from '../../kit/text.tsx'
 import { plural, formatNumber, formatRow, shortId } from '../../model/format.ts'
 import type { AllowedAction, AssessedRun, Cleaning } from '../../shapes.ts'
 
-/** Side by side: what is kept because it can go on, and what is dead because it cannot. */
+/** Side by side: runs that are kept because they can continue, and dead ones that cannot. */
 export function ResumableAndDead({ of: { resumable, dead } }: { of: Cleaning }) {
   return (
     <div class="columns">
       <Section title="Resumable" note={plural(resumable.length, 'run')}>
         {resumable.length === 0 ? (
-          <Empty title="No run waits to be taken up again." icon="play" />
+          <Empty title="No run waits to be continued." icon="play" />
         ) : (
           <ul class="list">
             {resumable.map((run) => (
@@ -28,7 +27,7 @@ export function ResumableAndDead({ of: { resumable, dead } }: { of: Cleaning }) 
       <Section title="Dead" note={plural(dead.length, 'run')}>
         {dead.length === 0 ? (
           <Empty title="No run is dead.">
-            Dead is what nobody works on, is old, and has nothing to go on from.
+            A run is dead if no worker has it, it is old, and it has no progress to continue from.
           </Empty>
         ) : (
           <ul class="list">
@@ -73,7 +72,7 @@ function AssessedRunRow(props: { run: AssessedRun; actions?: readonly AllowedAct
       <details class="more-text">
         <summary>The evidence</summary>
         <p>
-          <Text value={evidenceSentences(run.evidence).join(' ')} />
+          <Text value={run.evidence.join(' ')} />
         </p>
       </details>
     </li>

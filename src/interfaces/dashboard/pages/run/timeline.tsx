@@ -2,7 +2,6 @@ import { useState } from 'preact/hooks'
 import { Age } from '../../kit/age.tsx'
 import { Button } from '../../kit/button.tsx'
 import { compareFields } from '../../kit/change.ts'
-import { evidenceSentences } from '../../kit/evidence.ts'
 import { Link } from '../../kit/link.tsx'
 import { Section } from '../../kit/section.tsx'
 import { safe } from '../../model/safe.ts'
@@ -14,7 +13,7 @@ const SHOWN = 8
 
 type Entry = AuditEntry & { key?: string | null }
 
-/** What was done to it and by whom, and the executions of its command; the newest first. */
+/** The audit trail of a run and the executions of its command, newest first. */
 export function Timeline(props: { audit: readonly Entry[]; executions: readonly Execution[] }) {
   const [isWhole, setWhole] = useState(false)
   const all = timelineEvents(props.audit, props.executions)
@@ -22,7 +21,7 @@ export function Timeline(props: { audit: readonly Entry[]; executions: readonly 
   return (
     <Section title="What happened" note={plural(all.length, 'entry', 'entries')}>
       {all.length === 0 ? (
-        <p class="pad faint">Nothing was done to it: no recovery, no action of a person.</p>
+        <p class="pad faint">No recovery, and no operator action.</p>
       ) : (
         <ol class="timeline">
           {shown.map((happening) => (
@@ -56,7 +55,7 @@ function keyOf(happening: TimelineEvent): string {
 
 function AuditRow({ entry }: { entry: Entry }) {
   const { changed } = compareFields(entry.before, entry.after)
-  const evidence = evidenceSentences(entry.evidence)
+  const { evidence } = entry
   return (
     <>
       <p class="timeline-head">

@@ -1,47 +1,51 @@
-import { humanizeDuration } from '../../../core/model/time.ts'
+import { humanizeDuration } from '../core/model/time.ts'
 
-/** What a verdict was made of, in sentences; empty where there is nothing to say. Reads only what it knows. */
+/** The facts of a verdict as JSON: without the row hashes that bind it to what was assessed. */
+export function factsOf(evidence: unknown): Record<string, unknown> {
+  if (!isRecord(evidence)) return {}
+  const { seal: _seal, ...facts } = evidence
+  return isRecord(facts['owner']) ? { ...facts, owner: factsOf(facts['owner']) } : facts
+}
+
+/** The same in sentences. Reads only fields it knows: the audit trail also has evidence of other kinds. */
 export function evidenceSentences(evidence: unknown): string[] {
   if (!isRecord(evidence)) return []
   return 'presence' in evidence ? workerSentences(evidence) : runSentences(evidence)
 }
 
-/** `row 7 of jobs (host1)`: what a table of the user's own calls who had it; null for a worker of our own. */
-export function rowOfEvidence(evidence: unknown): string | null {
-  return isRecord(evidence) && typeof evidence['label'] === 'string' ? evidence['label'] : null
-}
-
 function workerSentences(evidence: Record<string, unknown>): string[] {
-  if ('label' in evidence) return tableSentences(evidence)
+  if ('label' in evidence) return rowSentences(evidence)
   const { presence, presenceKind, process, host, pid } = evidence
-  const who = `Process ${text(pid)} on ${text(host)}`
-  const looked = {
-    alive: `${who} exists.`,
-    gone: `${who} no longer exists.`,
-    unknown: `${who} cannot be looked at from here.`,
+  const name = `Process ${text(pid)} on ${text(host)}`
+  const seen = {
+    alive: `${name} exists.`,
+    gone: `${name} no longer exists.`,
+    unknown: `${name} cannot be observed from here.`,
   }[text(process)]
   return [
     lockSentence(text(presenceKind), text(presence)),
-    looked,
+    seen,
     heartbeatSentence(evidence),
     lagSentence(evidence),
   ].filter((one) => one !== undefined)
 }
 
-/** Of somebody who is known by a table of the user's own alone. */
-function tableSentences(evidence: Record<string, unknown>): string[] {
+/** A worker that is known only from a row of a user's own table. */
+function rowSentences(evidence: Record<string, unknown>): string[] {
   const { told, neverBeat, heartbeatAgeMs, leaseMs } = evidence
-  if (told === 'alive') return ['The config’s alive() says that it lives.']
-  if (told === 'gone') return ['The config’s alive() says that it has ended.']
-  const said =
-    neverBeat === true ? 'It has never beaten.' : heartbeatSentence({ heartbeatAgeMs, leaseMs })
-  return said === undefined ? [] : [said]
+  if (told === 'alive') return ['The config’s alive() returned true.']
+  if (told === 'gone') return ['The config’s alive() returned false.']
+  const heartbeat =
+    neverBeat === true
+      ? 'It never sent a heartbeat.'
+      : heartbeatSentence({ heartbeatAgeMs, leaseMs })
+  return heartbeat === undefined ? [] : [heartbeat]
 }
 
 function lockSentence(kind: string, presence: string): string | undefined {
-  if (kind === 'none') return 'It holds no lock here: heartbeats decide alone.'
+  if (kind === 'none') return 'It holds no lock: only heartbeats count.'
   if (presence === 'held') return 'Its lock is held.'
-  if (presence === 'unknown') return 'Its lock cannot be seen from here.'
+  if (presence === 'unknown') return 'Its lock cannot be observed from here.'
   if (presence !== 'free') return undefined
   return kind === 'file'
     ? 'The kernel has freed its lock, which only the end of the process does.'
@@ -58,34 +62,35 @@ function heartbeatSentence({
   const lease = isNumber(leaseMs)
     ? `, and after ${humanizeDuration(leaseMs)} it counts as silent`
     : ''
-  return `Its last beat was ${humanizeDuration(heartbeatAgeMs)} old${due}${lease}.`
+  return `Its last heartbeat was ${humanizeDuration(heartbeatAgeMs)} old${due}${lease}.`
 }
 
-/** A thread that is busy for a second or more may explain a silence. */
+/** A main thread that is busy for a second or more may explain missing heartbeats. */
 function lagSentence({ loopLagMs }: Record<string, unknown>): string | undefined {
   return isNumber(loopLagMs) && loopLagMs >= 1_000
-    ? `Its main thread had been busy for ${humanizeDuration(loopLagMs)} at that beat.`
+    ? `Its main thread had been busy for ${humanizeDuration(loopLagMs)} at that heartbeat.`
     : undefined
 }
 
 function runSentences(evidence: Record<string, unknown>): string[] {
   const { ageMs, idleMs, pages, extracted, skipped, hasProgress, owner } = evidence
-  const said: string[] = []
+  const sentences: string[] = []
   if (isNumber(ageMs)) {
     const idle = isNumber(idleMs)
       ? `; nothing of it has changed for ${humanizeDuration(idleMs)}`
       : ''
-    said.push(`The run was ${humanizeDuration(ageMs)} old${idle}.`)
+    sentences.push(`The run was ${humanizeDuration(ageMs)} old${idle}.`)
   }
   if (isNumber(pages) && isNumber(extracted) && isNumber(skipped)) {
-    const progress = hasProgress ? 'there is progress to go on from' : 'nothing to go on from'
-    said.push(
+    const progress = hasProgress
+      ? 'there is progress to continue from'
+      : 'there is no progress to continue from'
+    sentences.push(
       `Pages saved: ${pages}, items extracted: ${extracted}, skipped: ${skipped}: ${progress}.`,
     )
   }
-  if (owner === null) said.push('Nobody is known to have had it.')
-  else said.push(...evidenceSentences(owner))
-  return said
+  if (owner === null) sentences.push('No owner is known.')
+  return [...sentences, ...evidenceSentences(owner)]
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

@@ -18,15 +18,15 @@ test('evidence about a worker is shown in sentences, strongest first', () => {
   assert.deepEqual(evidenceSentences(worker), [
     'The kernel has freed its lock, which only the end of the process does.',
     'Process 4711 on crawl-2 no longer exists.',
-    'Its last beat was 40 s old; one is due every 1 s, and after 15 s it counts as silent.',
+    'Its last heartbeat was 40 s old; one is due every 1 s, and after 15 s it counts as silent.',
   ])
 })
 
-test('a lock that cannot be seen is not called free, and no lock is said to be none', () => {
+test('a lock that cannot be observed is not called free, and a missing lock is reported as none', () => {
   const [unseen] = evidenceSentences({ ...worker, presence: 'unknown' })
-  assert.equal(unseen, 'Its lock cannot be seen from here.')
+  assert.equal(unseen, 'Its lock cannot be observed from here.')
   const [none] = evidenceSentences({ ...worker, presenceKind: 'none', presence: 'unknown' })
-  assert.equal(none, 'It holds no lock here: heartbeats decide alone.')
+  assert.equal(none, 'It holds no lock: only heartbeats count.')
   const [session] = evidenceSentences({ ...worker, presenceKind: 'session' })
   assert.equal(session, 'Its database session has ended and freed its lock.')
 })
@@ -34,27 +34,27 @@ test('a lock that cannot be seen is not called free, and no lock is said to be n
 test('evidence about an adopted owner comes from its table or alive()', () => {
   const row = { ...worker, presence: 'unknown', presenceKind: 'none', label: 'row 7 of jobs' }
   assert.deepEqual(evidenceSentences(row), [
-    'Its last beat was 40 s old, and after 15 s it counts as silent.',
+    'Its last heartbeat was 40 s old, and after 15 s it counts as silent.',
   ])
-  assert.deepEqual(evidenceSentences({ ...row, neverBeat: true }), ['It has never beaten.'])
+  assert.deepEqual(evidenceSentences({ ...row, neverBeat: true }), ['It never sent a heartbeat.'])
   assert.deepEqual(evidenceSentences({ ...row, told: 'gone' }), [
-    'The config’s alive() says that it has ended.',
+    'The config’s alive() returned false.',
   ])
 })
 
-test('a busy main thread is named, because it may explain the silence', () => {
+test('a busy main thread is named, because it may explain missing heartbeats', () => {
   assert.equal(
     evidenceSentences({ ...worker, loopLagMs: 4_000 }).at(-1),
-    'Its main thread had been busy for 4 s at that beat.',
+    'Its main thread had been busy for 4 s at that heartbeat.',
   )
 })
 
-test('a run is told by its age, its progress and its owner', () => {
+test('evidence about a run is its age, its progress and its owner', () => {
   const run = { ageMs: 9e7, idleMs: 9e7, pages: 0, extracted: 0, skipped: 0, hasProgress: false }
   assert.deepEqual(evidenceSentences({ ...run, owner: null }), [
     'The run was 25 h old; nothing of it has changed for 25 h.',
-    'Pages saved: 0, items extracted: 0, skipped: 0: nothing to go on from.',
-    'Nobody is known to have had it.',
+    'Pages saved: 0, items extracted: 0, skipped: 0: there is no progress to continue from.',
+    'No owner is known.',
   ])
   assert.equal(evidenceSentences({ ...run, owner: worker }).length, 5)
 })

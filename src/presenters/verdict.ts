@@ -1,0 +1,171 @@
+import { shortId, type RunId } from '../core/model/id.ts'
+import { describeRow, type AdoptedRef } from '../core/model/run.ts'
+import { blockedReason, type Action, type Verdict } from '../core/model/verdict.ts'
+import type { Liveness } from '../core/model/worker.ts'
+import type { AssessedRun } from '../core/recovery/assess.ts'
+import { LINES_MAX, omitted, plainText, type Sentence } from '../lib/text/sentence.ts'
+import { evidenceSentences, factsOf } from './evidence.ts'
+import { errorKind } from './fingerprint.ts'
+import { plural } from './format.ts'
+import { ownerView, runView } from './view.ts'
+
+export const VERDICT_OUTCOMES = [
+  'planned',
+  'applied',
+  'changed-meanwhile',
+  'needs-attention',
+  'blocked',
+] as const
+type VerdictOutcome = (typeof VERDICT_OUTCOMES)[number]
+
+/** A verdict, rendered: the only form in which a user sees one. */
+export type VerdictView = {
+  run: string
+  source: string
+  target: string | null
+  action: Action
+  because: string
+  liveness: Liveness
+  evidence: string[]
+  facts: Record<string, unknown>
+  from: string
+  to: string
+  outcome: VerdictOutcome
+  blockedBy: string | null
+  subject: VerdictSubject
+}
+
+type VerdictSubject = { kind: 'run' | 'target' | 'row'; label: string }
+
+/** `isDone`: recovery was applied, so that what is not applied changed meanwhile. */
+export function verdictView(verdict: Verdict, isDone: boolean): VerdictView {
+  const { run, source, target, action, because, liveness, from, to, blockedBy = null } = verdict
+  return {
+    run,
+    source,
+    target,
+    action,
+    because,
+    liveness,
+    evidence: evidenceSentences(verdict.evidence),
+    facts: factsOf(verdict.evidence),
+    from,
+    to,
+    outcome: outcomeOf(verdict, isDone),
+    blockedBy,
+    subject: subjectOf(verdict),
+  }
+}
+
+/** True if recovery applies it by itself. */
+export function isPlanned({ blockedBy, needsAttention }: Verdict): boolean {
+  return blockedBy === undefined && !needsAttention
+}
+
+function outcomeOf(verdict: Verdict, isDone: boolean): VerdictOutcome {
+  if (verdict.applied) return 'applied'
+  if (verdict.blockedBy !== undefined) return 'blocked'
+  if (verdict.needsAttention) return 'needs-attention'
+  return isDone ? 'changed-meanwhile' : 'planned'
+}
+
+/** `target 91bc4f2a of shop`. A row of a user's own table is a run. */
+function subjectOf({ target, source, run, row }: Verdict): VerdictSubject {
+  if (row) return rowSubject(run, source, row)
+  return target === null
+    ? runSubject(run, source)
+    : { kind: 'target', label: `target ${shortId(target)} of ${source}` }
+}
+
+function runSubject(run: RunId, source: string): VerdictSubject {
+  return { kind: 'run', label: `run ${shortId(run)} of ${source}` }
+}
+
+function rowSubject(run: RunId, source: string, row: AdoptedRef): VerdictSubject {
+  return { kind: 'row', label: `run ${shortId(run)} of ${source} (${describeRow(row)})` }
+}
+
+/** A live run with its verdict. */
+export function assessedRunView({ run, target, decision, owner, evidence }: AssessedRun) {
+  const { id, source, adopted } = run
+  return {
+    ...runView(run),
+    action: decision.action,
+    because: decision.because,
+    blockedBy: blockedReason(run, decision),
+    subject: adopted ? rowSubject(id, source, adopted) : runSubject(id, source),
+    owner: owner && ownerView(owner),
+    checkpoint:
+      target && target.seq > 0 ? { page: target.page, pageTarget: target.pageTarget } : null,
+    evidence: evidenceSentences(evidence),
+    facts: factsOf(evidence),
+  }
+}
+
+/** `resume target 91bc4f2a of shop (in progress → planned): process 4711 on a1 has ended …` */
+export function verdictSentence(view: VerdictView): Sentence {
+  return [
+    { text: view.action, style: 'strong' },
+    ` ${view.subject.label}${moveOf(view)}: ${reasonOf(view)}`,
+  ]
+}
+
+/** A verdict as a line of the log. */
+export function verdictLine(view: VerdictView): string {
+  return `recovery: ${plainText(verdictSentence(view))}`
+}
+
+function reasonOf({ because, outcome, blockedBy }: VerdictView): string {
+  const late = outcome === 'changed-meanwhile' ? ' (not applied: it changed meanwhile)' : ''
+  return `${because}${late}.${blockedBy === null ? '' : ` ${blockedBy}.`}`
+}
+
+/** ` (in progress → planned)`. A user's own row gets a status of its table. */
+export function moveOf({ action, from, to, subject }: VerdictView): string {
+  const also = action === 'retry' ? ', and a new run is queued' : ''
+  if (from === to || subject.kind === 'row') return ''
+  return ` (${from.replace('_', ' ')} → ${to}${also})`
+}
+
+const EXAMPLES_MAX = 3
+
+/** One list entry per verdict; of more than 20, one per group of alike verdicts. */
+export function verdictList(verdicts: readonly VerdictView[], where: string): Sentence[] {
+  const entry = (view: VerdictView): Sentence => ['- ', ...verdictSentence(view)]
+  if (verdicts.length <= LINES_MAX) return verdicts.map(entry)
+  const groups = groupVerdicts(verdicts)
+  const left = groups.slice(LINES_MAX).reduce((sum, { length }) => sum + length, 0)
+  return [
+    ...groups
+      .slice(0, LINES_MAX)
+      .flatMap((group) => (group.length === 1 ? [entry(group[0]!)] : groupSentences(group))),
+    ...(left > 0 ? [omitted(left, `${where} has each of the ${verdicts.length}`)] : []),
+  ]
+}
+
+function groupSentences(group: readonly VerdictView[]): Sentence[] {
+  const first = group[0]!
+  const { action, source, subject } = first
+  const many = plural(group.length, subject.kind === 'target' ? 'target' : 'run')
+  const ids = group
+    .slice(0, EXAMPLES_MAX)
+    .map(({ run, target, subject }) => shortId(subject.kind === 'target' ? target! : run))
+  return [
+    [
+      '- ',
+      { text: action, style: 'strong' },
+      ` ${many} of ${source}${moveOf(first)}: ${reasonOf(first)}`,
+    ],
+    [{ text: `  For example ${ids.join(', ')}.`, style: 'dim' }],
+  ]
+}
+
+/** Groups verdicts that differ only in their targets or runs, and in the numbers of their reasons; the largest first. */
+function groupVerdicts(verdicts: readonly VerdictView[]): VerdictView[][] {
+  const groups = Map.groupBy(verdicts, (view) => {
+    const { source, action, from, to, subject, outcome, blockedBy, because } = view
+    const kind = subject.kind === 'target'
+    return JSON.stringify([source, action, from, to, kind, outcome, blockedBy, errorKind(because)])
+  })
+  return [...groups.values()].sort((a, b) => b.length - a.length)
+}
