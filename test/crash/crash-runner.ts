@@ -216,8 +216,8 @@ class CrashRunner {
         found = await readRecovery(store, target, killedAt)
       }
       if (!found?.recovery) continue
-      const { takenUpMs, claimableMs, because } = found.recovery
-      const takenAt = killedAt + takenUpMs
+      const { reclaimedMs, claimableMs, because } = found.recovery
+      const takenAt = killedAt + reclaimedMs
       const since = this.#idleKilledAt.filter((at) => at > killedAt && at < takenAt)
       const tookMs = takenAt - Math.max(killedAt, ...since)
       this.recoveriesMs.push(tookMs)
@@ -226,7 +226,7 @@ class CrashRunner {
         this.reasons.push(because)
       }
       log(
-        `process ${pid} killed; ${target.key} claimable after ${claimableMs} ms, claimed after ${takenUpMs} ms` +
+        `process ${pid} killed; ${target.key} claimable after ${claimableMs} ms, claimed after ${reclaimedMs} ms` +
           (since.length > 0 ? ` (${tookMs} ms after the last kill of an idle worker)` : ''),
       )
     }

@@ -161,7 +161,7 @@ describe('unstuck chaos', { concurrency: 2 }, () => {
     program.signal('SIGINT')
     assert.equal(await program.waitForExit(), 1)
     assert.deepEqual(ctx.base.processes(), [], program.output)
-    assert.match(program.output, /nothing is proved\. Nothing is left behind\.$/m)
+    assert.match(program.output, /there is no result\. Nothing is left behind\.$/m)
     assert.deepEqual(ctx.leftovers(), [])
   })
 
@@ -172,7 +172,7 @@ describe('unstuck chaos', { concurrency: 2 }, () => {
     assert.deepEqual(fails.problems[0].examples, ['no luck'])
     const elsewhere = await ctx.report([], ['node', '-e', '0', '--', '--db', 'sqlite:x.db'])
     assert.deepEqual([elsewhere.code, problems(elsewhere)], [1, ['nothing-arrived']])
-    assert.match(elsewhere.said, /Warning: the command itself has a --db\./)
+    assert.match(elsewhere.said, /Warning: the command has a --db of its own\./)
     const hangs = await ctx.report(
       ['--timeout', '1s'],
       ['node', '-e', 'setInterval(() => {}, 1e6)'],

@@ -16,7 +16,7 @@ export class RecoveryTracker {
   /** Number of verdicts on targets, by action. */
   readonly byAction: Record<string, number> = {}
   /** From a kill to the next claim of a lost target, including the restart of the command. */
-  readonly takenUpMs: number[] = []
+  readonly reclaimedMs: number[] = []
   readonly #store: Store
   readonly #kills: Millis[] = []
   #orphans: Orphan[] = []
@@ -56,7 +56,7 @@ export class RecoveryTracker {
   /** Counts from the last kill before the claim: workers killed in between could not claim it. */
   #recordTakeover(at: Millis): void {
     const death = this.#kills.findLast((kill) => kill <= at)
-    if (death !== undefined) this.takenUpMs.push(Math.round(at - death))
+    if (death !== undefined) this.reclaimedMs.push(Math.round(at - death))
   }
 
   async #readAudit(): Promise<void> {
@@ -81,7 +81,7 @@ export type Recovery = {
   /** Until the target could be claimed. */
   readonly claimableMs: number
   /** Until a worker had claimed it. */
-  readonly takenUpMs: number
+  readonly reclaimedMs: number
   readonly by: WorkerId | null
   /** The reason of the verdict; null if there was none after the kill. */
   readonly because: string | null
@@ -100,12 +100,12 @@ export async function readRecovery(
   if (!now) return null
   if (now.epoch > orphan.epoch) {
     // A target that was done or released since then has no claim; its last activity is later.
-    const takenUpMs = Math.round((now.claimedAt ?? now.lastActivityAt) - killedAt)
+    const reclaimedMs = Math.round((now.claimedAt ?? now.lastActivityAt) - killedAt)
     const history = await store.audit({ run: orphan.run, target: orphan.id, limit: 1_000 })
     const verdict = history.find(({ at }) => at >= killedAt)
-    const claimableMs = verdict ? Math.round(verdict.at - killedAt) : takenUpMs
+    const claimableMs = verdict ? Math.round(verdict.at - killedAt) : reclaimedMs
     const because = verdict?.because ?? null
-    return { recovery: { claimableMs, takenUpMs, by: now.worker, because } }
+    return { recovery: { claimableMs, reclaimedMs, by: now.worker, because } }
   }
   const endedByItself = now.status === 'done' || now.errors > orphan.errors
   return endedByItself ? { recovery: null } : null

@@ -80,7 +80,7 @@ export function timeoutProblem(timeoutMs: number, phase: PhaseContext): Problem 
   return makeProblem(
     'never-ended',
     `The command had not ended ${humanizeDuration(timeoutMs)} after its start (${phase.phase}).`,
-    'It must end by itself when all is done: `unstuck work` needs --drain. If it only takes longer, raise --timeout.',
+    'It must end by itself when all work is done: `unstuck work` needs --drain. If it needs more time, raise --timeout.',
     logTail(phase),
   )
 }
@@ -90,7 +90,7 @@ function failureProblem({ code, signal }: ProcessExit, phase: PhaseContext): Pro
   return makeProblem(
     'reference-failed',
     `The command ${how} without any kill.`,
-    'Make it end with exit code 0 first; its log has its output.',
+    'It must end with exit code 0 without kills; its log has its output.',
     logTail(phase),
   )
 }
@@ -99,23 +99,23 @@ function incompleteProblem({ runs, output }: Outcome, trial: Trial): Problem | n
   if (runs.length === 0) {
     return makeProblem(
       'nothing-arrived',
-      'The command ended well, but no run of it is in the scratch database.',
-      'It must take its database from UNSTUCK_DB: call open() without `db`, and `unstuck work` without --db. Nothing was killed.',
+      'The command ended with exit code 0, but no run of it is in the scratch database.',
+      'It must use the database of UNSTUCK_DB: call open() without `db`, and `unstuck work` without --db. Nothing was killed.',
     )
   }
   const live = runs.filter(({ status }) => isLive(status))
   if (live.length > 0) {
     return makeProblem(
       'reference-unfinished',
-      `The command ended well, but left ${live.map(({ source, status }) => `${source} ${status}`).join(', ')}.`,
-      'It must finish its runs before it ends, or there is nothing to compare with: `unstuck work` needs --drain, own code `run.succeed()`.',
+      `The command ended with exit code 0, but left ${live.map(({ source, status }) => `${source} ${status}`).join(', ')}.`,
+      'It must finish its runs before it ends: `unstuck work` needs --drain, your own code `run.succeed()`.',
     )
   }
   if (trial.output === undefined || output !== null) return null
   return makeProblem(
     'no-output',
     `The command did not write ${trial.output} into the folder that UNSTUCK_CHAOS_DIR names.`,
-    'The folder is another one for each phase, so the path must be made from it: join(process.env.UNSTUCK_CHAOS_DIR, …).',
+    'Each phase has its own folder, so build the path from it: join(process.env.UNSTUCK_CHAOS_DIR, …).',
   )
 }
 

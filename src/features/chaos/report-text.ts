@@ -22,9 +22,9 @@ export function printReport(writer: TextWriter, report: Report, context: ReportC
   printKills(writer, report, context.seed)
   writer.blank()
   printLosses(writer, report)
-  for (const remark of report.remarks) {
+  for (const warning of report.warnings) {
     writer.blank()
-    writer.paragraph(remark)
+    writer.paragraph(warning)
   }
   writer.blank()
   if (report.ok) {
@@ -39,8 +39,8 @@ export function printReport(writer: TextWriter, report: Report, context: ReportC
 /** Prints what is wrong, each with its first examples. */
 export function printProblems(writer: TextWriter, problems: readonly Problem[]): void {
   writer.paragraph({ text: 'Something is wrong:', style: 'bad' })
-  for (const { says, examples, count, hint } of problems) {
-    writer.paragraph({ text: `- ${says}`, style: 'bad' }, hint === null ? '' : ` ${hint}`)
+  for (const { message, examples, count, hint } of problems) {
+    writer.paragraph({ text: `- ${message}`, style: 'bad' }, hint === null ? '' : ` ${hint}`)
     for (const example of examples) writer.line(`    ${example}`)
     if (count > examples.length && examples.length > 0) {
       writer.line(`    … and ${formatNumber(count - examples.length)} more`)
@@ -54,7 +54,7 @@ export function printNextSteps(
   { replay, next, leftBehind }: ReportContext,
 ): void {
   writer.blank()
-  writer.paragraph(`The same kills again: \`${replay}\``)
+  writer.paragraph(`Repeat these kills: \`${replay}\``)
   for (const [command, shows] of next) writer.paragraph(`- ${shows}: \`${command}\``)
   if (leftBehind !== null) writer.paragraph({ text: leftBehind, style: 'dim' })
 }
@@ -78,35 +78,35 @@ function printKills(writer: TextWriter, report: Report, seed: number): void {
     writer,
     'late writes refused',
     report.lateWritesRefused,
-    'of copies that had lost their claim',
+    'by processes that had lost their claim',
   )
 }
 
 function recoveryText(report: Report): string {
   if (report.slowestRecoveryMs === null)
-    return report.recoveries > 0 ? '' : 'it held nothing when it died'
-  return takenUpText(report)
+    return report.recoveries > 0 ? '' : 'no target was claimed when it died'
+  return reclaimedText(report)
 }
 
-/** `taken up after 812 ms at most, median 300 ms`; empty when nothing had to be taken up. */
-export function takenUpText({
+/** `claimed after 812 ms at most, median 300 ms`; empty when nothing was lost. */
+export function reclaimedText({
   recoveries,
   slowestRecoveryMs,
   medianRecoveryMs,
 }: Pick<Report, 'recoveries' | 'slowestRecoveryMs' | 'medianRecoveryMs'>): string {
   if (slowestRecoveryMs === null) return ''
   const median = recoveries > 1 ? `, median ${medianRecoveryMs} ms` : ''
-  return `taken up after ${slowestRecoveryMs} ms at most${median}`
+  return `claimed after ${slowestRecoveryMs} ms at most${median}`
 }
 
 function printLosses(writer: TextWriter, report: Report): void {
-  zeroRow(writer, 'pages lost', report.pagesLost, 'by where each target ended')
+  zeroRow(writer, 'pages lost', report.pagesLost, 'by the last page of each target')
   zeroRow(writer, 'pages doubled', report.pagesDoubled, 'saved again under a new number')
   zeroRow(writer, 'items lost', report.itemsLost, 'by source and key')
-  zeroRow(writer, 'items doubled', report.itemsDoubled, 'keys that the reference does not have')
+  zeroRow(writer, 'items doubled', report.itemsDoubled, 'keys that are not in the reference')
   zeroRow(writer, 'items different', report.itemsDifferent, 'the same key with other data')
-  zeroRow(writer, 'output lost', report.outputLost, 'lines of your own file')
-  zeroRow(writer, 'output doubled', report.outputDoubled, 'a key twice, or one too many')
+  zeroRow(writer, 'output lost', report.outputLost, 'lines of the --output file')
+  zeroRow(writer, 'output doubled', report.outputDoubled, 'repeated or unexpected keys')
 }
 
 /** Prints a figure that must be 0; nothing for null. */
@@ -114,19 +114,19 @@ export function zeroRow(
   writer: TextWriter,
   name: string,
   count: number | null,
-  remark: string,
+  note: string,
 ): void {
-  if (count !== null) row(writer, name, count, remark, count === 0 ? 'good' : 'bad')
+  if (count !== null) row(writer, name, count, note, count === 0 ? 'good' : 'bad')
 }
 
-/** Prints a figure with its name before it and a remark after it. */
+/** Prints a figure with its name before it and a note after it. */
 export function row(
   writer: TextWriter,
   name: string,
   figure: number | string,
-  remark: string,
+  note: string,
   style: 'strong' | 'good' | 'bad' = 'strong',
 ): void {
   const text = typeof figure === 'number' ? formatNumber(figure) : figure
-  writer.line(`  ${name.padEnd(20)}`, { text: text.padEnd(7), style }, remark)
+  writer.line(`  ${name.padEnd(20)}`, { text: text.padEnd(7), style }, note)
 }

@@ -29,7 +29,7 @@ const EXPERIMENT: InjectionResult = {
   kills: [kill, kill, { ...kill, signal: 'SIGTERM' }],
   starts: 4,
   withinMs: 300,
-  takenUpMs: [900, 300],
+  reclaimedMs: [900, 300],
   recoveries: { resume: 2 },
   tookMs: 6_000,
   forced: 0,
@@ -87,11 +87,11 @@ test('a trial without a kill proves nothing, and is not ok', () => {
 test('fewer kills than requested are reported, and are not a failure', () => {
   const found = report({}, { injection: { ...EXPERIMENT, isDoneEarly: true }, killsAsked: 10 })
   assert.equal(found.ok, true)
-  assert.match(found.remarks.join(), /^The command was done before all 10 kills were dealt/)
+  assert.match(found.warnings.join(), /^The command was done before all 10 kills were injected/)
 })
 
 test('if the command was given up, only that is reported, not the missing results', () => {
-  const problem = { what: 'never-ended', says: '', count: 1, examples: [], hint: null }
+  const problem = { what: 'never-ended', message: '', count: 1, examples: [], hint: null }
   const deeds = { ...EXPERIMENT, problem }
   assert.deepEqual(problems(report({ items: [] }, { injection: deeds })), ['never-ended'])
 })
@@ -116,7 +116,7 @@ test('the report fits into 80 columns, lists what is wrong with examples, and ho
   assert.match(good, /^3 kills: nothing lost, nothing doubled\.$/m)
   assert.doesNotMatch(good, /…/)
   const bad = print(report({ items: reference.items.slice(12) }))
-  assert.match(bad, /^- 12 items of the reference are missing\. A page must [^]*\n {4}shop k0\n/m)
+  assert.match(bad, /^- 12 items of the reference are missing\. A page and [^]*\n {4}shop k0\n/m)
   assert.match(bad, /^ {4}… and 2 more$/m)
   assert.ok(bad.includes(replay))
   for (const line of `${good}${bad}`.split('\n')) {

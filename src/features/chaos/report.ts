@@ -19,8 +19,8 @@ export type Report = {
   readonly ok: boolean
   /** What is wrong; empty when all is well. */
   readonly problems: readonly Problem[]
-  /** Remarks, in sentences. */
-  readonly remarks: readonly string[]
+  /** What limits the result, in sentences. */
+  readonly warnings: readonly string[]
   readonly kills: number
   /** Null: as many as fit into the time. */
   readonly killsAsked: number | null
@@ -67,7 +67,7 @@ const EXAMPLES_MAX = 10
 export function makeReport(input: ReportInput): Report {
   const { differences: found, injection, reference, result } = input
   const problems = findProblems(input)
-  const times = injection.takenUpMs.toSorted((a, b) => a - b)
+  const times = injection.reclaimedMs.toSorted((a, b) => a - b)
   const hasOutput = reference.output !== null
   const output = {
     lost: found.outputLost.length,
@@ -77,7 +77,7 @@ export function makeReport(input: ReportInput): Report {
   return {
     ok: problems.length === 0,
     problems,
-    remarks: findRemarks(input),
+    warnings: findWarnings(input),
     kills: injection.kills.length,
     killsAsked: input.killsAsked,
     killsBySignal: countBy(injection.kills.map(({ signal }) => signal)),
@@ -118,11 +118,11 @@ function findProblems(input: ReportInput): Problem[] {
   if (injection.problem) return [injection.problem]
   const problems: Problem[] = []
   if (injection.kills.length === 0) problems.push(NO_KILLS)
-  for (const [what, says, hint, key] of PROBLEM_KINDS) {
+  for (const [what, message, hint, key] of PROBLEM_KINDS) {
     const list = found[key]
     if (list.length > 0) {
       const examples = list.slice(0, EXAMPLES_MAX)
-      problems.push({ what, says: says(list.length), count: list.length, examples, hint })
+      problems.push({ what, message: message(list.length), count: list.length, examples, hint })
     }
   }
   problems.push(...guaranteeProblems(input.inspection))
@@ -131,8 +131,8 @@ function findProblems(input: ReportInput): Problem[] {
     problems.push(
       makeProblem(
         'left-behind',
-        `${processes} of the command had not ended long after it had.`,
-        'What it starts must end with it: a browser, a second copy.',
+        `${processes} of the command still ran 30 s after it had ended.`,
+        'Processes that it starts, such as a browser, must end with it.',
       ),
     )
   }
@@ -141,21 +141,21 @@ function findProblems(input: ReportInput): Problem[] {
 
 const NO_KILLS = makeProblem(
   'no-kills',
-  'There was no kill: the command was done before the first one was due, so nothing is proved.',
-  'Let it crawl more, or set a shorter --within.',
+  'The command was done before the first kill was due, so nothing was tested.',
+  'Crawl more pages, or set a shorter --within.',
 )
 
 const ONE_CHECKPOINT =
-  'A page must be saved in one step with its items: look for a checkpoint that moves the page on before its items are in it.'
+  'A page and its items must be saved in one checkpoint. Look for a checkpoint that does not contain the items of its page.'
 const PARKED_BY_KILLS =
-  'A target is parked when its workers died again and again with nothing saved in between: fewer --kills, or a longer --within, let it get on.'
+  'A target is parked when several workers died on it without a page in between. Use fewer --kills or a longer --within.'
 const DATA_DIFFERS =
-  'A site that shows something else each time does this too: crawl a fixed copy of it, or pass --ignore-data.'
+  'A site that changes between requests has the same effect: crawl a fixed copy of it, or pass --ignore-data.'
 
 type DifferenceList = Exclude<keyof Differences, 'pagesLost' | 'pagesBeyond'>
 type ProblemKind = readonly [
   what: string,
-  says: (count: number) => string,
+  message: (count: number) => string,
   hint: string | null,
   list: DifferenceList,
 ]
@@ -169,8 +169,8 @@ const PROBLEM_KINDS: readonly ProblemKind[] = [
   ],
   [
     'items-unexpected',
-    (n) => `${plural(n, 'item')} ${isAre(n)} there that the reference does not have.`,
-    'The same thing under a second key is doubled: a key must not depend on when or by whom it was saved.',
+    (n) => `${plural(n, 'item')} ${isAre(n)} not in the reference.`,
+    'The same item under a second key is a duplicate: a key must not depend on the time or the worker.',
     'itemsUnexpected',
   ],
   [
@@ -182,25 +182,25 @@ const PROBLEM_KINDS: readonly ProblemKind[] = [
   [
     'targets-lost',
     (n) => `${plural(n, 'target')} of the reference ${isAre(n)} missing.`,
-    'targets() must yield the same again when it was cut short.',
+    'targets() must yield the same targets again after it was interrupted.',
     'targetsLost',
   ],
   [
     'targets-unexpected',
-    (n) => `${plural(n, 'target')} ${isAre(n)} there that the reference does not have.`,
-    'targets() must yield the same keys each time it is asked.',
+    (n) => `${plural(n, 'target')} ${isAre(n)} not in the reference.`,
+    'targets() must yield the same keys on each call.',
     'targetsUnexpected',
   ],
   [
     'pages-lost',
     (n) => `${plural(n, 'target')} ended at an earlier page than in the reference.`,
-    'It took its end for reached: look at what it goes on from after a kill.',
+    'It ended too early: check the cursor from which it resumes after a kill.',
     'targetsShort',
   ],
   [
     'pages-doubled',
     (n) => `${plural(n, 'target')} ended at a later page than in the reference.`,
-    'Pages were saved twice under new numbers: look at what it goes on from after a kill.',
+    'Pages were saved twice under new numbers: check the cursor from which it resumes after a kill.',
     'targetsBeyond',
   ],
   [
@@ -212,25 +212,25 @@ const PROBLEM_KINDS: readonly ProblemKind[] = [
   [
     'runs-unfinished',
     (n) => `${plural(n, 'run')} did not succeed.`,
-    'Its workers went down again and again with nothing saved in between. Its log tells whether by the kills alone: then save pages more often, or pass fewer --kills.',
+    'Its workers died several times without a page in between. If its log shows no other cause than the kills, save pages more often or pass fewer --kills.',
     'runsOpen',
   ],
   [
     'output-lost',
     (n) => `${plural(n, 'line')} of the output ${isAre(n)} missing.`,
-    'What is written after the checkpoint of its page is lost when the command dies in between.',
+    'A line that is written after the checkpoint of its page is lost if the command dies in between.',
     'outputLost',
   ],
   [
     'output-doubled',
     (n) => `${plural(n, 'key')} ${isAre(n)} in the output more often than in the reference.`,
-    "What is written before the checkpoint of its page is written again after a death in between: write it in the page's own transaction, or by a unique key.",
+    "A line that is written before the checkpoint of its page is written again if the command dies in between. Write it in the page's transaction, or with a unique key.",
     'outputDoubled',
   ],
   [
     'output-unexpected',
     (n) => `${plural(n, 'line')} of the output ${isAre(n)} not in the reference.`,
-    'A line that was cut off by a kill is one of these.',
+    'A line that a kill cut off is one of these.',
     'outputUnexpected',
   ],
 ]
@@ -245,33 +245,33 @@ function guaranteeProblems(inspection: Inspection): Problem[] {
     .filter(({ result }) => result !== 'ok')
     .map(({ check, found, details, why }) => ({
       what: check,
-      says: found,
+      message: found,
       count: Math.max(1, details.length),
       examples: details,
       hint: why,
     }))
 }
 
-function findRemarks({ injection, killsAsked, reference, result }: ReportInput): string[] {
-  const remarks: string[] = []
+function findWarnings({ injection, killsAsked, reference, result }: ReportInput): string[] {
+  const warnings: string[] = []
   if (injection.isDoneEarly && injection.kills.length > 0) {
-    const asked = killsAsked === null ? 'the time was up' : `all ${killsAsked} kills were dealt`
-    remarks.push(
-      `The command was done before ${asked}: the proof is for ${plural(injection.kills.length, 'kill')}. A longer crawl or a shorter --within leaves room for more.`,
+    const asked = killsAsked === null ? 'the time was up' : `all ${killsAsked} kills were injected`
+    warnings.push(
+      `The command was done before ${asked}: the result is for ${plural(injection.kills.length, 'kill')}. A longer crawl or a shorter --within allows more.`,
     )
   }
   if (injection.forced > 0) {
-    remarks.push(
-      `${plural(injection.forced, 'time')} the command did not stop within 30 s when it was asked to, and was killed.`,
+    warnings.push(
+      `${plural(injection.forced, 'time')} the command did not stop within 30 s of a signal, and was killed.`,
     )
   }
   const begunAgain = result.runs.filter(({ retryOf }) => retryOf === null).length
   if (begunAgain > reference.runs.length) {
-    remarks.push(
-      `There are ${plural(begunAgain, 'run')} instead of ${reference.runs.length}: what was started again when all was done began it anew.`,
+    warnings.push(
+      `There are ${plural(begunAgain, 'run')} instead of ${reference.runs.length}: a restart after the work was done began a new run.`,
     )
   }
-  return remarks
+  return warnings
 }
 
 function countBy(words: readonly string[]): Record<string, number> {

@@ -39,7 +39,7 @@ export type InjectionResult = {
   readonly starts: number
   readonly withinMs: number
   /** From a kill to the next claim of a target that was held, including the restart. */
-  readonly takenUpMs: readonly number[]
+  readonly reclaimedMs: readonly number[]
   /** Number of verdicts on targets, by action. */
   readonly recoveries: Readonly<Record<string, number>>
   readonly tookMs: number
@@ -130,7 +130,7 @@ export class ChaosRunner {
       kills: this.#kills,
       starts: this.#starts,
       withinMs: this.#withinMs,
-      takenUpMs: this.#recoveries.takenUpMs,
+      reclaimedMs: this.#recoveries.reclaimedMs,
       recoveries: this.#recoveries.byAction,
       tookMs,
       forced: this.#forced,
@@ -316,8 +316,8 @@ function noProgressProblem(
 ): Problem {
   return makeProblem(
     'does-not-go-on',
-    `After a kill the command ended by itself with ${signal ?? `exit code ${code}`}, ${times} times in a row, and saved nothing more.`,
-    'Started again after a kill it must continue by itself; its log has its output.',
+    `After a kill the command ended by itself with ${signal ?? `exit code ${code}`}, ${times} times in a row, and saved nothing.`,
+    'It must continue by itself when it is started again; its log has its output.',
     logTail(phase),
   )
 }

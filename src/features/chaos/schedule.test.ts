@@ -20,7 +20,7 @@ test('the kind of signal does not move the moments', () => {
 
 test('a mix has each of its kinds, and any other choice only that one', () => {
   const kinds = (signal: Signal | 'mix') =>
-    new Set(faults(1, 100, signal).map((blow) => blow.signal))
+    new Set(faults(1, 100, signal).map((fault) => fault.signal))
   assert.deepEqual(kinds('mix'), new Set(['SIGKILL', 'SIGTERM', 'SIGINT']))
   assert.deepEqual(kinds('SIGHUP'), new Set(['SIGHUP']))
 })
@@ -46,7 +46,7 @@ test('where there are fewer pages than kills, a life lasts for about a page', ()
 })
 
 test('a share is one of the start, or of the time after the first page', () => {
-  const blow: Fault = { signal: 'SIGKILL', moment: 'start', share: 0.5, pick: 0 }
-  assert.equal(delayMsOf(blow, 300, 1_000), 150)
-  assert.equal(delayMsOf({ ...blow, moment: 'work' }, 300, 1_000), 500)
+  const fault: Fault = { signal: 'SIGKILL', moment: 'start', share: 0.5, pick: 0 }
+  assert.equal(delayMsOf(fault, 300, 1_000), 150)
+  assert.equal(delayMsOf({ ...fault, moment: 'work' }, 300, 1_000), 500)
 })

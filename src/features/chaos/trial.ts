@@ -35,7 +35,7 @@ export type Problem = {
   /** A stable name, for scripts. */
   readonly what: string
   /** A sentence. */
-  readonly says: string
+  readonly message: string
   readonly count: number
   /** The first few affected things. */
   readonly examples: readonly string[]
@@ -46,11 +46,11 @@ export type Problem = {
 /** Makes a problem that is there once. */
 export function makeProblem(
   what: string,
-  says: string,
+  message: string,
   hint: string | null = null,
   examples: readonly string[] = [],
 ): Problem {
-  return { what, says, count: 1, examples, hint }
+  return { what, message, count: 1, examples, hint }
 }
 
 export const DEFAULT_TIMEOUT_MS = 600_000

@@ -17,42 +17,46 @@ import { defineCommand, type CliContext } from '../../../contracts/command.ts'
 import { argument, option } from '../../../contracts/options.ts'
 
 const options = {
-  kills: option.count('N', 'how often it is killed; default: 10', undefined, { max: 10_000 }),
+  kills: option.count('N', 'number of kills; default: 10', undefined, { max: 10_000 }),
   for: option.duration(
     'TIME',
-    'kill only for so long; without --kills as often as fits',
+    'no kills after this time; without --kills as many as fit',
     undefined,
   ),
   // All of them in place of the value would make every line of the help too long.
   signal: {
     ...option.choice(
       [...SIGNALS, 'mix'],
-      `what it gets: ${SIGNALS.join(', ')} (asleep beside a second copy until its lease is over, then woken up), or mix (SIGKILL, SIGTERM and SIGINT by the dice)`,
+      `the signal: ${SIGNALS.join(', ')} (stopped beside a second copy until its lease has expired, then continued), or mix (random SIGKILL, SIGTERM and SIGINT)`,
       'SIGKILL',
     ),
     value: 'SIGNAL',
   },
   whom: option.choice(
     KILL_TARGETS,
-    'who gets it: every process of the command at once, only the one that was started, or one by the dice',
+    'which processes get it: all of the command, only the started one, or a random one',
     'all',
   ),
-  seed: option.count('N', 'the same kills again', undefined, { min: 0 }),
+  seed: option.count('N', 'repeat the kills of this seed', undefined, { min: 0 }),
   within: option.duration(
     'TIME',
-    'from its first saved page to the kill, at most; default: so that the kills fit into the work',
+    'longest time from its first saved page to the kill; default: such that all kills fit into the work',
     undefined,
   ),
   output: option.text(
     'FILE',
-    'a file that the command writes into the folder $UNSTUCK_CHAOS_DIR: one key per line, or JSON with a key, url or id. A key twice is doubled, a missing one lost',
+    'a file that the command writes into the folder $UNSTUCK_CHAOS_DIR: one key per line, or JSON with a key, url or id. A repeated key is doubled, a missing one lost',
   ),
   ignoreData: option.flag('compare the keys of items and not their data: for sites that change'),
-  timeout: option.duration('TIME', 'from a start to its end, at most; default: 10m', undefined),
-  keep: option.flag('keep databases, files and logs even when all is well'),
+  timeout: option.duration(
+    'TIME',
+    'longest time from a start to the exit; default: 10m',
+    undefined,
+  ),
+  keep: option.flag('keep databases, files and logs also after a success'),
 }
 const args = {
-  command: argument.rest('your command, after two dashes; it finds its database as UNSTUCK_DB'),
+  command: argument.rest('your command, after two dashes; UNSTUCK_DB is its database'),
 }
 type Chaos = CliContext<typeof args, typeof options>
 
@@ -61,7 +65,7 @@ export const command = defineCommand({
     'unstuck chaos -- npx unstuck work crawl.ts --drain',
     'unstuck chaos --kills 30 --signal mix -- node nightly.ts',
     'unstuck chaos --output out.jsonl -- node nightly.ts  # which writes $UNSTUCK_CHAOS_DIR/out.jsonl',
-    'unstuck chaos --db postgres://… -- node nightly.ts   # in databases made there, and dropped',
+    'unstuck chaos --db postgres://… -- node nightly.ts   # in databases that are created there and dropped',
   ],
   args,
   options,
@@ -73,11 +77,11 @@ export const command = defineCommand({
     const trial = await trialOf(context)
     const end = await runChaos(trial)
     if (!end) {
-      output.note('Stopped before the end, so nothing is proved. Nothing is left behind.')
+      output.note('Interrupted, so there is no result. Nothing is left behind.')
       return EXIT.failed
     }
     const { report, problems, kept } = end
-    const around = surroundings(trial, end)
+    const reportContext = makeReportContext(trial, end)
     return {
       data: {
         ...report,
@@ -86,14 +90,14 @@ export const command = defineCommand({
         killed: end.kills,
         seed: trial.seed,
         engine: end.engine,
-        replay: around.replay,
+        replay: reportContext.replay,
         folder: kept?.folder ?? null,
         databases: kept?.databases ?? [],
       },
       print: (writer) => {
-        if (report) return printReport(writer, report, around)
+        if (report) return printReport(writer, report, reportContext)
         printProblems(writer, problems)
-        printNextSteps(writer, around)
+        printNextSteps(writer, reportContext)
       },
       exitCode: problems.length === 0 ? EXIT.done : EXIT.failed,
     }
@@ -114,23 +118,21 @@ async function trialOf({ args, options, output, database }: Chaos): Promise<Tria
     output: options.output,
     ignoreData: options.ignoreData,
     keep: options.keep,
-    // Only when it is named here and now: neither a config nor UNSTUCK_DB says where to try things out.
+    // Only an explicit --db: the database of a config or of UNSTUCK_DB is not for trials.
     server: from === '--db' ? serverAt(address) : null,
     progress: makeProgress(output.note),
     interrupted: onInterrupt(output.note),
   }
 }
 
-/** No timer waits longer. */
+/** Limits a time to the longest that a timer can wait. */
 function atMost(ms: number): number {
   return Math.min(ms, TIMER_MAX_MS)
 }
 
 function checkArguments({ args: { command }, options: { output: file }, output }: Chaos): void {
   if (process.platform === 'win32') {
-    throw new UsageError(
-      'Windows has no signals, so processes cannot be killed there as elsewhere. Run it under WSL or in a container.',
-    )
+    throw new UsageError('Windows has no signals. Run it under WSL or in a container.')
   }
   if (command.length === 0) {
     throw new UsageError(
@@ -139,12 +141,12 @@ function checkArguments({ args: { command }, options: { output: file }, output }
   }
   if (file !== undefined && (isAbsolute(file) || normalize(file).startsWith('..'))) {
     throw new UsageError(
-      '--output must lie in the folder that the command finds as UNSTUCK_CHAOS_DIR, as out.jsonl does: each phase has a folder of its own.',
+      '--output must be a path inside the folder UNSTUCK_CHAOS_DIR, such as out.jsonl: each phase has its own folder.',
     )
   }
   if (command.some((word) => word === '--db' || word.startsWith('--db='))) {
     output.note(
-      'Warning: the command itself has a --db. It must work on the scratch database, which it finds as UNSTUCK_DB; if nothing arrives there, nothing is killed.',
+      'Warning: the command has a --db of its own. It must use the database of UNSTUCK_DB; if no run appears there, nothing is killed.',
     )
   }
 }
@@ -152,23 +154,23 @@ function checkArguments({ args: { command }, options: { output: file }, output }
 function serverAt(address: string): string {
   if (!address.startsWith('sqlite:')) return address
   throw new UsageError(
-    '--db names a PostgreSQL server here, on which two databases are made and dropped. Leave it out for SQLite: the files are made in a temporary folder.',
+    '--db must name a PostgreSQL server, on which two databases are created and dropped. Omit it for SQLite files in a temporary folder.',
   )
 }
 
-/** On a signal, the command and all that it started are ended, and what was created for the trial is removed. */
+/** Returns a signal that fires on Ctrl-C. A second Ctrl-C exits at once. */
 function onInterrupt(note: (text: string) => void): AbortSignal {
   const controller = new AbortController()
   const stop = (): void => {
     if (controller.signal.aborted) process.exit(EXIT.failed)
     controller.abort()
-    note('Stopping: ending the command and all that it started. Once more to end at once.')
+    note('Stopping the command and all that it started. Press Ctrl-C again to exit at once.')
   }
   process.on('SIGINT', stop).on('SIGTERM', stop).on('SIGHUP', stop)
   return controller.signal
 }
 
-function surroundings(trial: Trial, { report, kept }: ChaosResult): ReportContext {
+function makeReportContext(trial: Trial, { report, kept }: ChaosResult): ReportContext {
   return {
     seed: trial.seed,
     replay: replayCommand(trial, report?.withinMs),
@@ -182,13 +184,13 @@ function nextCommands({ folder, phases }: KeptData): [command: string, shows: st
   const log = join(folder, last.phase, 'command.log')
   const databases = phases.flatMap(({ phase, address }): [string, string][] => {
     if (address === null) return []
-    const shows = phase === 'kills' ? 'its runs with kills' : 'its runs in the reference'
+    const shows = phase === 'kills' ? 'runs with kills' : 'runs of the reference'
     return [[`npx ${unstuckCommand('runs', [], { db: redact(address) })}`, shows]]
   })
-  return [[`less ${shellWord(log)}`, 'what the command said'], ...databases.reverse()]
+  return [[`less ${shellWord(log)}`, 'output of the command'], ...databases.reverse()]
 }
 
 function describeKept({ folder, databases }: KeptData): string {
   const left = [`the folder ${folder}`, ...databases.map((name) => `the database ${name}`)]
-  return `Left for a look: ${left.join(', ')}. Delete it when you have seen enough.`
+  return `Kept for inspection: ${left.join(', ')}. Delete it afterwards.`
 }

@@ -47,9 +47,7 @@ export const command = defineCommand({
       interrupted: onInterrupt(),
     })
     if (!end) {
-      context.output.note(
-        'Stopped before the end, so nothing is proved. No process is left behind.',
-      )
+      context.output.note('Interrupted, so there is no result. No process is left behind.')
       return EXIT.failed
     }
     const { report, scenario, expected, tookMs, source, folder, engine, run } = end

@@ -63,7 +63,7 @@ export async function killWorker(context: ScenarioContext): Promise<Kill | null>
   const [taken] = recoveries
   event.end(
     taken
-      ? `taken up by ${shortId(taken.by!)} after ${taken.takenUpMs} ms`
+      ? `claimed by ${shortId(taken.by!)} after ${taken.reclaimedMs} ms`
       : 'its last write had arrived, nothing was left to recover',
   )
   return { at, worker, recoveries }
@@ -94,7 +94,7 @@ async function waitForRecovery(
   const ended = await poll(context, 25, () => readRecovery(context.store, orphan, killedAt))
   if (ended) return ended.recovery
   // Not claimed in time: reported as the full timeout, which is far too long.
-  const timedOut = { claimableMs: TIMEOUT_MS, takenUpMs: TIMEOUT_MS, by: orphan.worker }
+  const timedOut = { claimableMs: TIMEOUT_MS, reclaimedMs: TIMEOUT_MS, by: orphan.worker }
   return context.over.aborted ? null : { ...timedOut, because: null }
 }
 

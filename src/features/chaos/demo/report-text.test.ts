@@ -16,7 +16,7 @@ const found: SavedResults = {
   ),
   items: Array.from(truth.businesses, ([key, data]) => ({ key, data })),
 }
-const RECOVERY = { claimableMs: 999, takenUpMs: 999, by: newId(), because: null }
+const RECOVERY = { claimableMs: 999, reclaimedMs: 999, by: newId(), because: null }
 const events: InjectedFaults = {
   killsAsked: 1,
   kills: [{ at: 0, worker: newId(), recoveries: [RECOVERY, RECOVERY] }],

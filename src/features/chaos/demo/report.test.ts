@@ -17,11 +17,11 @@ const events: InjectedFaults = {
   skipped: [],
 }
 
-function makeKill(claimableMs: number, takenUpMs: number): Kill {
+function makeKill(claimableMs: number, reclaimedMs: number): Kill {
   return {
     at: 0,
     worker: newId(),
-    recoveries: [{ claimableMs, takenUpMs, by: newId(), because: null }],
+    recoveries: [{ claimableMs, reclaimedMs, by: newId(), because: null }],
   }
 }
 

@@ -11,7 +11,7 @@ import type { Ledger, LedgerRow } from '../ledger.ts'
 import { readItems } from '../outcome.ts'
 import { formatNumber } from '../progress.ts'
 import { median } from '../report.ts'
-import { printProblems, row, takenUpText, zeroRow } from '../report-text.ts'
+import { printProblems, row, reclaimedText, zeroRow } from '../report-text.ts'
 import { makeProblem, type Problem } from '../trial.ts'
 import type { Deploy, Kill, Zombie } from './faults.ts'
 import type { SiteStats } from './site.ts'
@@ -86,7 +86,7 @@ export function makeReport(
 ): Report {
   const found = compareWithSite(expected, results)
   const recovered = faults.kills.flatMap((kill) => kill.recoveries)
-  const recoveries = recovered.map(({ takenUpMs }) => takenUpMs).sort((a, b) => a - b)
+  const recoveries = recovered.map(({ reclaimedMs }) => reclaimedMs).sort((a, b) => a - b)
   const claimable = recovered.map(({ claimableMs }) => claimableMs)
   const figures = {
     pages: results.run.counts.pages,
@@ -159,7 +159,7 @@ function findProblems(
   const { lost, doubled, pages, kills, slowestClaimableMs, lateWritesRefused } = figures
   const { done } = run.counts.targets
   const targets = expected.targets.length
-  const found: readonly [isWrong: boolean, what: string, says: string, hint?: string][] = [
+  const found: readonly [isWrong: boolean, what: string, message: string, hint?: string][] = [
     [run.status !== 'succeeded', 'run-unfinished', `The run ended as ${run.status}.`],
     [lost > 0, 'lost', `${lost} pages or items are missing or wrong.`],
     [doubled > 0, 'doubled', `${doubled} pages or items were saved more than once.`],
@@ -223,7 +223,7 @@ export function printReport(writer: TextWriter, report: Report, context: ReportC
   row(writer, 'errors of the site', report.errors500 + report.errors429, errors)
   row(writer, 'time', humanizeDuration(tookMs), `on ${machine}, seed ${seed}`)
   writer.blank()
-  row(writer, 'kill -9', report.kills, takenUpText(report))
+  row(writer, 'kill -9', report.kills, reclaimedText(report))
   row(writer, 'deploys (SIGTERM)', report.deploys, deployText(faults))
   row(writer, 'zombies (SIGSTOP)', report.zombies, zombieText(faults))
   writer.blank()
@@ -245,9 +245,9 @@ export function printReport(writer: TextWriter, report: Report, context: ReportC
   writer.line('Inspect it:')
   const width = Math.max(...context.next.slice(1).map(([command]) => command.length))
   for (const [command, shows] of context.next) {
-    const remark = shows === '' ? '' : `  # ${shows}`
+    const note = shows === '' ? '' : `  # ${shows}`
     writer.paragraph(`  ${command.padEnd(shows === '' ? 0 : width)}`, {
-      text: remark,
+      text: note,
       style: 'dim',
     })
   }

@@ -96,7 +96,7 @@ export class Scenario implements InjectedFaults {
 
   /** Returns one line for the headline. */
   summary(): string {
-    const recoveries = this.kills.flatMap((kill) => kill.recoveries.map((one) => one.takenUpMs))
+    const recoveries = this.kills.flatMap((kill) => kill.recoveries.map((one) => one.reclaimedMs))
     return [
       `kill -9: ${this.kills.length} of ${this.killsAsked}`,
       `deploys: ${this.deploys.length}`,
