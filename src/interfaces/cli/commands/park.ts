@@ -21,7 +21,7 @@ export const command = defineCommand({
   args: { targets: argument.rest('targets: their last 8 digits, or full ids') },
   options: {
     because: option.text('TEXT', 'why, for the audit trail'),
-    dryRun: option.flag('only say what would be done'),
+    dryRun: option.flag('print what would be done, and change nothing'),
   },
 
   async run({ args, options, database, settings }) {

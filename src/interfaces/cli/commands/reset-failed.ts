@@ -31,7 +31,7 @@ export const command = defineCommand({
     target: option.texts('TARGET', 'of a run: only these, by their last 8 digits or full ids'),
     group: option.texts('GROUP', 'only targets of these groups'),
     maxAttempts: option.count('N', 'only targets that were tried at most so often', undefined),
-    dryRun: option.flag('only say what would be done'),
+    dryRun: option.flag('print what would be done, and change nothing'),
     yes: option.flag('do not ask', '-y'),
   },
 

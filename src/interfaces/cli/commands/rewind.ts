@@ -18,7 +18,7 @@ export const command = defineCommand({
     }),
     next: option.text('URL', "the next page's address, where the crawl goes by addresses"),
     cursor: option.text('JSON', "the crawl's own notes as they were there"),
-    dryRun: option.flag('only say what would be done'),
+    dryRun: option.flag('print what would be done, and change nothing'),
   },
 
   async run({ args, options, database, settings }) {

@@ -22,7 +22,7 @@ export const command = defineCommand({
   options: {
     run: option.text('RUN', 'all parked and held targets of this run'),
     group: option.texts('GROUP', 'with --run: only those of these groups'),
-    dryRun: option.flag('only say what would be done'),
+    dryRun: option.flag('print what would be done, and change nothing'),
   },
 
   async run({ args, options, database, settings, output }) {
