@@ -25,7 +25,7 @@ const HOSTILE_TEXT = 'Acme\x1b]52;c;aGk=\x07\u009b2J\u202Eevil\r\nline'
 const source = 'directory'
 const HOUR_MS = 3_600_000
 const RUN_FIELDS =
-  'id source status createdAt startedAt finishedAt lastActivityAt done total extracted skipped attempt error owner resumable retryOf adopted pages planned kind health because pace'
+  'id source status createdAt startedAt finishedAt lastActivityAt done total extracted skipped attempt error owner resumable retryOf adopted pages planned kind health severity because pace'
 const WORKER_FIELDS = 'id source host pid label startedAt lastHeartbeatAt liveness because targets'
 
 let database: TestDatabase
