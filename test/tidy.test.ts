@@ -104,6 +104,29 @@ test('imports follow the table', () => {
   assert.deepEqual([...new Set(found)].toSorted(), NOT_YET.toSorted())
 })
 
+/** Files that know the verdicts of core: presenters that count and sort them, and the export of the type. */
+const KNOWS_VERDICTS = [
+  'src/presenters/apply-plan.ts',
+  'src/presenters/cleaning.ts',
+  'src/presenters/recovery.ts',
+  'src/presenters/undo.ts',
+  'src/presenters/verdict.ts',
+  'src/app/recover-on-start.ts',
+  'src/index.ts',
+]
+
+test('one module renders verdicts, and one their evidence', () => {
+  for (const file of productFiles.filter((file) => !file.startsWith('src/core/'))) {
+    const text = read(file)
+    if (!KNOWS_VERDICTS.includes(file) && !file.startsWith('src/features/adopted/'))
+      assert.doesNotMatch(text, /\{[^}]*\bVerdict\b[^}]*\} from '[^']*model\/verdict/, file)
+    if (file !== 'src/presenters/verdict.ts')
+      assert.doesNotMatch(text, /→ \$\{|not applied: it|, and a new run is queued/, file)
+    if (/^src\/(interfaces|presenters)\//.test(file) && file !== 'src/presenters/evidence.ts')
+      assert.doesNotMatch(text, /\b(presenceKind|loopLagMs|hasProgress|neverBeat)\b/, file)
+  }
+})
+
 test('every folder of src is in the table', () => {
   for (const file of productFiles) {
     assert.ok(

@@ -16,7 +16,7 @@ import {
 } from './format.ts'
 import { NOTHING_DONE } from './history.ts'
 import type { ListedRun } from './runs.ts'
-import { moveOf, type VerdictView } from './verdict.ts'
+import { formatChange, formatReason, type VerdictView } from './verdict.ts'
 import type { WorkerView } from './view.ts'
 import { NO_WORKERS } from './workers.ts'
 
@@ -172,7 +172,7 @@ export function browseVerdicts(verdicts: readonly VerdictView[]): BrowseList {
     ],
     orders: ['outcome', 'source', 'action'],
     rows: verdicts.map((verdict) => {
-      const { action, run, target, source, liveness, because, subject, outcome } = verdict
+      const { action, run, target, source, liveness, subject, outcome } = verdict
       const isPlanned = outcome === 'planned'
       const isTarget = subject.kind === 'target'
       return {
@@ -182,11 +182,11 @@ export function browseVerdicts(verdicts: readonly VerdictView[]): BrowseList {
           { text: action, style: isPlanned ? 'strong' : 'warn' },
           `${isTarget ? 'target' : 'run'} ${shortId(isTarget ? target! : run)}`,
           subject.kind === 'row' ? subject.label.replace(/^run \S+ of /, '') : source,
-          moveOf(verdict).replace(/^ \(|\)$/g, ''),
+          formatChange(verdict),
           formatLiveness(liveness),
           isPlanned ? 'R' : outcome === 'needs-attention' && action === 'abandon' ? 'C' : '',
         ],
-        about: verdict.blockedBy === null ? because : `${because}. ${verdict.blockedBy}`,
+        about: formatReason(verdict),
         ranks: [Number(!isPlanned), source, action],
       }
     }),

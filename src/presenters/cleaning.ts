@@ -5,11 +5,11 @@ import { shortId, type RunId } from '../core/model/id.ts'
 import { isLive, type Run } from '../core/model/run.ts'
 import { unstuckCommand } from '../core/model/shell-command.ts'
 import type { Millis } from '../core/model/time.ts'
-import { blockedReason, type Verdict } from '../core/model/verdict.ts'
+import type { Verdict } from '../core/model/verdict.ts'
 import type { AssessedRun } from '../core/recovery/assess.ts'
 import type { ClassifiedRuns } from '../core/recovery/clean.ts'
 import { toRunVerdict } from '../core/recovery/recover.ts'
-import { LINES_MAX, omitted, ROWS_MAX, type Section, type Sentence } from '../lib/text/sentence.ts'
+import { omitted, ROWS_MAX, type Section, type Sentence } from '../lib/text/sentence.ts'
 import type { AllowedAction } from './allowed-actions.ts'
 import { cleanAction } from './bulk-actions.ts'
 import {
@@ -22,8 +22,16 @@ import {
 } from './format.ts'
 import type { Presented } from './presented.ts'
 import { planHash } from './recovery.ts'
-import { revertibleRuns, undoByRevert } from './undo.ts'
-import { assessedRunView, isPlanned, verdictView, type VerdictView } from './verdict.ts'
+import { revertibleRuns, undoByRevert, undoSentences } from './undo.ts'
+import {
+  assessedRunView,
+  decisionView,
+  formatReason,
+  isPlanned,
+  verdictList,
+  verdictView,
+  type VerdictView,
+} from './verdict.ts'
 import { runView } from './view.ts'
 
 /** Where nothing ever ran. */
@@ -84,11 +92,9 @@ export function presentSummary(classified: ClassifiedRuns): Presented<SummaryVie
 function runsSections(heading: string, all: readonly AssessedRun[], now: Millis): Section[] {
   if (all.length === 0) return []
   const runs = all.slice(0, ROWS_MAX)
-  const reasons = runs.map(({ run, decision }): Sentence => {
-    const blockedBy = blockedReason(run, decision)
-    const also = blockedBy === null ? '' : ` ${blockedBy}.`
-    return [{ text: `${shortId(run.id)}: ${decision.because}.${also}`, style: 'dim' }]
-  })
+  const reasons = runs.map(({ run, decision }): Sentence => [
+    { text: `${shortId(run.id)}: ${formatReason(decisionView(run, decision))}`, style: 'dim' },
+  ])
   const left = all.length - ROWS_MAX
   return [
     {
@@ -155,6 +161,9 @@ export function presentCleaning(
   const planned = dead.map((assessed) => toRunVerdict(assessed, false)).filter(isPlanned)
   const views = cleaned.map((verdict) => verdictView(verdict, true))
   const applied = views.filter(({ outcome }) => outcome === 'applied').length
+  const result = isDone ? describeDone(cleaned, applied) : describePlan(planned, dead.length)
+  const unchanged = dryRun ? `Nothing was changed. ${result}` : 'Nothing was changed.'
+  const report = cleanedSection(isDone ? result : unchanged, views)
   return {
     view: {
       ...view,
@@ -168,8 +177,8 @@ export function presentCleaning(
       command: unstuckCommand('clean', runs.map(shortId), { auto: true, age }),
     },
     severity: dead.length > applied ? worstSeverity([summary.severity, 'attention']) : 'ok',
-    summary: isDone ? describeDone(cleaned, applied) : describePlan(planned),
-    sections: [...sections, ...(dead.length > 0 ? [cleanedSection(planned, views, request)] : [])],
+    summary: result,
+    sections: [...sections, ...(dead.length > 0 ? [report] : [])],
     actions: isDone || dead.length === 0 ? [] : [cleanAction({ age }, dead.length)],
     undo: isDone ? undoByRevert(revertibleRuns(cleaned)) : null,
   }
@@ -182,14 +191,14 @@ function finalStatus(verdicts: readonly Verdict[]): string {
   return verdicts.some(({ row }) => row) ? 'ended' : CLEANED
 }
 
-function describePlan(planned: readonly Verdict[]): string {
-  if (planned.length === 0) return 'No run is dead.'
+function describePlan(planned: readonly Verdict[], dead: number): string {
+  if (planned.length === 0) return dead === 0 ? 'No run is dead.' : 'No dead run can be marked.'
   return `${plural(planned.length, 'dead run')} would be marked as ${finalStatus(planned)}. Nothing is deleted.`
 }
 
 function describeDone(cleaned: readonly Verdict[], applied: number): string {
   const late = cleaned.length - applied
-  const marked = `${plural(applied, 'run')} marked as ${finalStatus(cleaned)}.`
+  const marked = `${plural(applied, 'run')} marked as ${finalStatus(cleaned)}. Nothing was deleted.`
   return late === 0 ? marked : `${marked} ${late} left alone.`
 }
 
@@ -200,42 +209,16 @@ export function cleaningQuestion({ dead }: ClassifiedRuns): string | null {
   return `Mark ${plural(planned.length, 'dead run')} as ${finalStatus(planned)}?`
 }
 
-function cleanedSection(
-  planned: readonly Verdict[],
-  cleaned: readonly VerdictView[],
-  { dryRun }: CleaningRequest,
-): Section {
-  if (dryRun) {
-    const would = `${plural(planned.length, 'dead run')} would be marked`
-    const sentence = `Nothing was changed. ${would} as ${finalStatus(planned)}.`
-    return { heading: null, sentences: [[sentence]] }
-  }
-  if (cleaned.length === 0) return { heading: null, sentences: [['Nothing was changed.']] }
-  // Runs that were not marked come first: they may need attention.
+/** `result`: about all of them. */
+function cleanedSection(result: string, cleaned: readonly VerdictView[]): Section {
   const isMarked = ({ outcome }: VerdictView): boolean => outcome === 'applied'
+  const marked = cleaned.filter(isMarked).map(({ run }) => run)
+  // Runs that were not marked come first: they may need attention.
   const sorted = cleaned.toSorted((a, b) => Number(isMarked(a)) - Number(isMarked(b)))
-  const rest = sorted.slice(LINES_MAX)
-  const marked = rest.filter(isMarked).length
-  const kept = rest.length - marked
   return {
     heading: null,
-    sentences: [
-      ...sorted.slice(0, LINES_MAX).map(cleanedSentence),
-      ...(marked > 0 ? [[`… and ${marked} more are marked; \`unstuck history\` lists them.`]] : []),
-      ...(kept > 0 ? [[`… and ${kept} more were left alone; \`--json\` has all.`]] : []),
-    ],
+    sentences: [[result], ...verdictList(sorted, '`--json`'), ...undoSentences(marked)],
   }
-}
-
-function cleanedSentence({ run, subject, outcome, blockedBy }: VerdictView): Sentence {
-  const label = subject.label.replace(/^run /, '')
-  if (outcome === 'applied') {
-    const status = subject.kind === 'row' ? 'ended' : CLEANED
-    const undo = unstuckCommand('revert', [shortId(run)])
-    return [`- ${label} is marked as ${status}; its data is kept. Undo: \`${undo}\``]
-  }
-  const reason = blockedBy === null ? ': it changed meanwhile' : `. ${blockedBy}`
-  return [`- ${label} was left alone${reason}.`]
 }
 
 export type CleanSelection = {

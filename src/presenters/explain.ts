@@ -4,9 +4,8 @@ import { optionNameOf } from '../core/model/policy.ts'
 import { describeRow, isAdoptedRow, isLive, type Run } from '../core/model/run.ts'
 import type { Target } from '../core/model/target.ts'
 import { humanizeDuration, type Millis } from '../core/model/time.ts'
-import { blockedReason } from '../core/model/verdict.ts'
 import type { OperatorContext } from '../core/recovery/context.ts'
-import type { Section, Sentence } from '../lib/text/sentence.ts'
+import { plainText, type Section, type Sentence } from '../lib/text/sentence.ts'
 import { settingsTable } from './config.ts'
 import { evidenceSentences, factsOf } from './evidence.ts'
 import { explainRun, explainTarget, type Explanation } from './explanation.ts'
@@ -20,6 +19,7 @@ import {
 import { auditSentence } from './history.ts'
 import type { PolicySetting, SourcePolicies } from './policy-origin.ts'
 import type { Presented } from './presented.ts'
+import { decisionSentence, decisionView } from './verdict.ts'
 import { auditView, ownerView, runView, targetView } from './view.ts'
 
 /** `explain`: why a run or a target is in its state, and what comes next. */
@@ -38,11 +38,7 @@ export async function presentExplanation(
     view: {
       run: runView(run),
       target: target && targetView(target),
-      verdict: {
-        action: decision.action,
-        because: decision.because,
-        blockedBy: blockedReason(run, decision),
-      },
+      verdict: decisionView(run, decision),
       owner: owner && ownerView(owner),
       evidence: evidenceSentences(owner?.evidence ?? null),
       facts: owner && factsOf(owner.evidence),
@@ -51,7 +47,7 @@ export async function presentExplanation(
       trail: trail.map(auditView),
     },
     severity: severityOf(explanation),
-    summary: `${decision.action}: ${decision.because}.`,
+    summary: plainText(decisionSentence(decision)),
     sections: sectionsOf(explanation, policy, settings.preset),
   } satisfies Presented<object>
 }
@@ -92,7 +88,7 @@ function sectionsOf(
     { heading: 'What is known', sentences: knownSentences(explanation) },
     {
       heading: 'Verdict',
-      sentences: [[{ text: decision.action, style: 'strong' }, `: ${decision.because}.`]],
+      sentences: [decisionSentence(decision)],
     },
     { heading: 'What would change it', sentences: changes },
     {

@@ -6,7 +6,8 @@ import type { TargetId } from '../core/model/id.ts'
 import { policyForGroup, type Policy } from '../core/model/policy.ts'
 import { isLive, type Run } from '../core/model/run.ts'
 import type { Target } from '../core/model/target.ts'
-import { blockedReason, type Decision } from '../core/model/verdict.ts'
+import type { Decision } from '../core/model/verdict.ts'
+import { decisionView } from './verdict.ts'
 import type { Millis } from '../core/model/time.ts'
 import type { AuditEntry, Store, WorkerObservation } from '../core/store/store.ts'
 import {
@@ -89,7 +90,7 @@ export async function explainTarget(
 /** A verdict that the table has no status for stays unapplied until one is mapped. */
 function nextStepsFor(run: Run, ...decided: Parameters<typeof explainNextSteps>): NextSteps {
   const nextSteps = explainNextSteps(...decided)
-  const blockedBy = blockedReason(run, decided[1])
+  const { blockedBy } = decisionView(run, decided[1])
   return blockedBy === null ? nextSteps : { ...nextSteps, changes: [`${blockedBy}.`] }
 }
 

@@ -6,6 +6,7 @@ import type { Section, Sentence, Table } from '../lib/text/sentence.ts'
 import { evidenceSentences } from './evidence.ts'
 import { formatAgo, plural } from './format.ts'
 import type { Presented } from './presented.ts'
+import { formatMove } from './verdict.ts'
 import { auditView } from './view.ts'
 
 export type HistoryFilter = {
@@ -88,7 +89,7 @@ export function auditSentence(entry: AuditEntry, now: Millis, subject: string): 
     { text: `${formatAgo(entry.at, now)}:`, style: 'dim' },
     ' ',
     { text: entry.action, style: 'strong' },
-    `${subject && ` ${subject}`}${formatMove(entry)}${formatActorAndReason(entry)}.`,
+    `${subject && ` ${subject}`}${changeOf(entry)}${formatActorAndReason(entry)}.`,
   ]
 }
 
@@ -98,11 +99,10 @@ export function auditSubject({ run, target, source }: AuditEntry): string {
   return target === null ? ofRun : `target ${shortId(target)} of ${ofRun}`
 }
 
-function formatMove({ before, after }: AuditEntry): string {
-  const [from, to] = [before, after].map((side) =>
-    (side as { status?: string } | null)?.status?.replace('_', ' '),
-  )
-  return from && to && from !== to ? ` (${from} → ${to})` : ''
+function changeOf({ before, after }: AuditEntry): string {
+  const [from, to] = [before, after].map((side) => (side as { status?: string } | null)?.status)
+  const change = from && to ? formatMove(from, to) : ''
+  return change && ` (${change})`
 }
 
 /** A reason that ends with the actor already names it. */

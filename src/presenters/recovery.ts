@@ -6,13 +6,7 @@ import type { Millis } from '../core/model/time.ts'
 import type { Verdict } from '../core/model/verdict.ts'
 import type { AssessedRun, Assessment } from '../core/recovery/assess.ts'
 import type { Recovery } from '../core/recovery/recover.ts'
-import {
-  firstSentences,
-  omitted,
-  ROWS_MAX,
-  type Section,
-  type Sentence,
-} from '../lib/text/sentence.ts'
+import { omitted, ROWS_MAX, type Section, type Sentence } from '../lib/text/sentence.ts'
 import {
   formatAge,
   formatAgo,
@@ -24,7 +18,7 @@ import {
 } from './format.ts'
 import { recoverAction } from './bulk-actions.ts'
 import type { Presented } from './presented.ts'
-import { revertibleRuns, undoByRevert } from './undo.ts'
+import { revertibleRuns, undoByRevert, undoSentences } from './undo.ts'
 import {
   assessedRunView,
   isPlanned,
@@ -95,7 +89,10 @@ export function presentRecovery(
       }),
     },
     severity: severityOf(assessment, verdicts, request),
-    summary: summarize(planned.length, applied.length, isDone),
+    summary: summarize(
+      { planned: planned.length, applied: applied.length, total: views.length },
+      isDone,
+    ),
     sections: [
       ...unreadable.map(unreadableSection),
       activeSection(runs, assessment.now),
@@ -153,11 +150,20 @@ function isUnresolved({ action, applied, blockedBy }: Verdict): boolean {
   return ['alert', 'park', 'hold', 'fail'].includes(action) || (action === 'abandon' && !applied)
 }
 
-function summarize(planned: number, applied: number, isDone: boolean): string {
-  if (planned === 0) return 'Nothing to recover.'
-  if (!isDone) return `${plural(planned, 'verdict')} would be applied.`
-  const late = planned - applied
-  return `${plural(applied, 'verdict')} applied.${late > 0 ? ` ${late} not applied: changed meanwhile.` : ''}`
+function summarize(
+  { planned, applied, total }: Pick<RecoveryView, 'planned' | 'applied' | 'total'>,
+  isDone: boolean,
+): string {
+  if (total === 0) return 'Nothing to recover.'
+  const [late, attention] = [planned - applied, total - planned]
+  const parts = [
+    planned === 0 && 'Nothing to apply.',
+    planned > 0 &&
+      `${plural(isDone ? applied : planned, 'verdict')} ${isDone ? '' : 'would be '}applied.`,
+    isDone && late > 0 && `${late} not applied: changed meanwhile.`,
+    attention > 0 && `${attention} ${attention === 1 ? 'needs' : 'need'} attention.`,
+  ]
+  return parts.filter((part) => part !== false).join(' ')
 }
 
 /** The question before the verdicts of a preview are applied; null if there are none. */
@@ -224,14 +230,11 @@ function appliedSection(
   attention: readonly VerdictView[],
 ): Section {
   if (planned.length === 0) return { heading: APPLIED, sentences: [nothing(attention)] }
-  const undo = revertibleRuns(planned).map((run): Sentence => [
-    `Undo: \`${unstuckCommand('revert', [shortId(run)])}\``,
-  ])
   return {
     heading: APPLIED,
     sentences: [
       ...verdictList(toApply, '`unstuck history`'),
-      ...firstSentences(undo, '`unstuck history` lists what can be undone'),
+      ...undoSentences(revertibleRuns(planned)),
       ...lateSentences(planned.filter(({ applied }) => !applied)),
     ],
   }

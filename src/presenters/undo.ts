@@ -2,6 +2,7 @@ import { shortId, type RunId } from '../core/model/id.ts'
 import type { Target } from '../core/model/target.ts'
 import type { Verdict } from '../core/model/verdict.ts'
 import { unstuckCommand } from '../core/model/shell-command.ts'
+import { firstSentences, type Sentence } from '../lib/text/sentence.ts'
 
 /** How to take back what was just done: calls of the API, one after the other, and the same on the command line. */
 export type Undo = {
@@ -17,6 +18,14 @@ const REVERTIBLE: readonly string[] = ['park', 'hold', 'fail', 'retry', 'abandon
 export function revertibleRuns(verdicts: readonly Verdict[]): RunId[] {
   const reverted = verdicts.filter(({ action, applied }) => applied && REVERTIBLE.includes(action))
   return [...new Set(reverted.map(({ run }) => run))]
+}
+
+/** The command that reverts each of these runs. */
+export function undoSentences(runs: readonly RunId[]): readonly Sentence[] {
+  const sentences = runs.map((run): Sentence => [
+    `Undo: \`${unstuckCommand('revert', [shortId(run)])}\``,
+  ])
+  return firstSentences(sentences, '`unstuck history` lists what can be undone')
 }
 
 /** `revert` for each of these runs; null when there is none. */

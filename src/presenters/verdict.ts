@@ -1,6 +1,6 @@
 import { shortId, type RunId } from '../core/model/id.ts'
-import { describeRow, type AdoptedRef } from '../core/model/run.ts'
-import { blockedReason, type Action, type Verdict } from '../core/model/verdict.ts'
+import { describeRow, type AdoptedRef, type Run } from '../core/model/run.ts'
+import { blockedReason, type Action, type Decision, type Verdict } from '../core/model/verdict.ts'
 import type { Liveness } from '../core/model/worker.ts'
 import type { AssessedRun } from '../core/recovery/assess.ts'
 import { LINES_MAX, omitted, plainText, type Sentence } from '../lib/text/sentence.ts'
@@ -85,14 +85,23 @@ function rowSubject(run: RunId, source: string, row: AdoptedRef): VerdictSubject
   return { kind: 'row', label: `run ${shortId(run)} of ${source} (${describeRow(row)})` }
 }
 
+/** What was decided about a run or one of its targets. */
+export function decisionView(run: Run, decision: Decision) {
+  const { action, because } = decision
+  return { action, because, blockedBy: blockedReason(run, decision) }
+}
+
+/** `resume: process 4711 on a1 has ended …` */
+export function decisionSentence({ action, because }: Decision): Sentence {
+  return [{ text: action, style: 'strong' }, `: ${because}.`]
+}
+
 /** A live run with its verdict. */
 export function assessedRunView({ run, target, decision, owner, evidence }: AssessedRun) {
   const { id, source, adopted } = run
   return {
     ...runView(run),
-    action: decision.action,
-    because: decision.because,
-    blockedBy: blockedReason(run, decision),
+    ...decisionView(run, decision),
     subject: adopted ? rowSubject(id, source, adopted) : runSubject(id, source),
     owner: owner && ownerView(owner),
     checkpoint:
@@ -115,16 +124,30 @@ export function verdictLine(view: VerdictView): string {
   return `recovery: ${plainText(verdictSentence(view))}`
 }
 
+/** The reason, and what blocks it. */
+export function formatReason({ because, blockedBy }: Pick<VerdictView, 'because' | 'blockedBy'>) {
+  return `${because}.${blockedBy === null ? '' : ` ${blockedBy}.`}`
+}
+
 function reasonOf({ because, outcome, blockedBy }: VerdictView): string {
   const late = outcome === 'changed-meanwhile' ? ' (not applied: it changed meanwhile)' : ''
-  return `${because}${late}.${blockedBy === null ? '' : ` ${blockedBy}.`}`
+  return formatReason({ because: `${because}${late}`, blockedBy })
 }
 
 /** ` (in progress → planned)`. A user's own row gets a status of its table. */
-export function moveOf({ action, from, to, subject }: VerdictView): string {
-  const also = action === 'retry' ? ', and a new run is queued' : ''
-  if (from === to || subject.kind === 'row') return ''
-  return ` (${from.replace('_', ' ')} → ${to}${also})`
+function moveOf(view: VerdictView): string {
+  const change = formatChange(view)
+  const also = view.action === 'retry' ? ', and a new run is queued' : ''
+  return change === '' ? '' : ` (${change}${also})`
+}
+
+/** `in progress → planned`; empty where no status changes. */
+export function formatChange({ from, to, subject }: VerdictView): string {
+  return subject.kind === 'row' ? '' : formatMove(from, to)
+}
+
+export function formatMove(from: string, to: string): string {
+  return from === to ? '' : `${from.replace('_', ' ')} → ${to.replace('_', ' ')}`
 }
 
 const EXAMPLES_MAX = 3

@@ -157,12 +157,12 @@ test('no action is offered or announced that needs an unmapped status', async ()
 
   assert.match(
     await say('clean', '--auto'),
-    new RegExp(`${dead} of maths \\(row c-1 of courses\\) is marked as ended`),
+    new RegExp(`1 run marked as ended[^]*${dead} of maths \\(row c-1 of courses\\)`),
   )
   assert.match(await say('revert', dead), /To end it again: `unstuck cancel/)
   await runUserSql(project.app, `UPDATE runs SET started_at = '2020-01-01 00:00:00' WHERE id = 2`)
   const young = idOf(items, '2').slice(-8)
-  assert.match(await say('clean', young, '--auto'), /is marked as ended/)
+  assert.match(await say('clean', young, '--auto'), /1 run marked as ended/)
   const reverted = await say('revert', young)
   assert.match(reverted, /To end it again by hand, map adopted\.tenders\.statuses\.cancelled/)
   assert.doesNotMatch(reverted, /`unstuck cancel/)
@@ -193,8 +193,8 @@ test('a verdict blocked by an unmapped status is reported with that reason by ev
     say('doctor'),
   ])
   assert.equal(cleaned.code, 3)
-  assert.match(cleaned.stdout, new RegExp(`${dead} of maths .* was left alone\\. ${course}\\.`))
-  assert.match(planned.stdout, /Nothing was changed\. 0 dead runs would be marked/)
+  assert.match(cleaned.stdout, new RegExp(`${dead} of maths .*\\. ${course}\\.`))
+  assert.match(planned.stdout, /Nothing was changed\. No dead run can be marked\./)
   assert.equal(recovered.code, 3)
   assert.match(
     recovered.stdout,

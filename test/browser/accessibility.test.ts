@@ -47,7 +47,7 @@ describe('the dashboard is accessible', { skip: noChromium }, () => {
     const { page } = tab
     const { runs, targets } = site.showcase
     for (const [name, path, button, awaited] of [
-      ['recover', '/', 'Recover', 'would be done'],
+      ['recover', '/', 'Recover', 'would be applied'],
       ['clean', '/recovery', 'Clean 1 dead run', 'would be marked'],
       ['delete', `/runs/${runs.failed}`, 'Delete', 'to agree'],
       ['rewind', `/targets/${targets.done}`, 'Rewind', 'Continue after page'],

@@ -43,7 +43,7 @@ for (const engine of isLong ? ENGINES : [sqliteEngine]) {
       await page.getByText('Something is stuck').waitFor()
       await page.getByRole('button', { name: 'Recover' }).click()
       const dialog = page.getByRole('dialog')
-      await dialog.getByText('4 things would be done.').waitFor()
+      await dialog.getByText('4 verdicts would be applied.').waitFor()
 
       const { verdicts } = await cli(ctx, 'recover', '--dry-run')
       const before = await ctx.targets()
@@ -57,7 +57,7 @@ for (const engine of isLong ? ENGINES : [sqliteEngine]) {
       assert.deepEqual(await ctx.verdicts(), [], 'a preview changes nothing')
 
       await dialog.getByRole('button', { name: 'Recover 4' }).click()
-      await dialog.getByText('4 things were done.').waitFor()
+      await dialog.getByText('4 verdicts applied.').waitFor()
       assert.deepEqual(await statuses(ctx), ['planned', 'planned', 'planned', 'stuck'])
       await dialog.getByRole('button', { name: 'Take it back' }).click()
       await dialog.getByText('Taken back.').waitFor()
@@ -91,7 +91,7 @@ for (const engine of isLong ? ENGINES : [sqliteEngine]) {
       assert.equal((await ctx.run()).status, 'queued')
 
       await dialog.getByRole('button', { name: 'Clean', exact: true }).click()
-      await dialog.getByText('1 run is marked').waitFor()
+      await dialog.getByText('1 run marked').waitFor()
       assert.equal((await ctx.run()).status, 'abandoned')
       await dialog.getByRole('button', { name: 'Take it back' }).click()
       await dialog.getByText('Taken back.').waitFor()

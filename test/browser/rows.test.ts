@@ -92,7 +92,7 @@ describe('rows of users’ own tables, and crawls of Crawlee’s', { skip: noChr
     await tab.page.getByRole('button', { name: 'Recover' }).click()
     const dialog = tab.page.getByRole('dialog')
     await dialog.getByRole('button', { name: /^Recover/ }).click()
-    await dialog.getByText('1 thing was done.').waitFor()
+    await dialog.getByText('1 verdict applied.').waitFor()
     assert.equal((await ctx.rows('jobs'))[0]!['state'], 'broken')
 
     await dialog.getByRole('button', { name: 'Take it back' }).click()

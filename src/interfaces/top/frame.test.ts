@@ -204,7 +204,7 @@ Something is stuck: 2 runs healthy, 1 run stuck for 12 min, 2 targets parked.
   abandon  run bbdb7d00     tender-port…  interrupted → abandoned  unknown   C
 
 
-process 4111 on vm no longer exists (last beat 12 min ago); goes on after page 1
+process 4111 on vm no longer exists (last beat 12 min ago); goes on after page…
 ? help  q quit  ↵ open  / filter  s sort  R recover  C clean  c cancel  u revert
 `
 const NARROW = `
