@@ -352,6 +352,12 @@ async function cli(cwd: string, args: readonly string[]): Promise<{ code: number
 const named = (verdicts: readonly Json[]): string[] =>
   verdicts.map(({ action, source }) => `${action} ${source}`).sort()
 
+/** Two reads are not of the same moment. */
+const withoutAges = (text: string): string => text.replace(/\d+ (ms|s|min|h|days)\b/g, 'N')
+
+const sentencesOf = ({ sections }: Json): string[] =>
+  sections.flatMap(({ sentences }: Json) => sentences.map(withoutAges))
+
 for (const [name, situation] of Object.entries(SITUATIONS)) {
   describe(name, () => {
     const { severity, health = {}, verdicts = [], alerts = [], tables = {} } = situation
@@ -458,6 +464,30 @@ for (const [name, situation] of Object.entries(SITUATIONS)) {
         overview.summary.replace(/\d+ (s|min)\b/g, ''),
       )
       assert.equal(style, { ok: 'good', attention: 'warn', stuck: 'bad' }[severity])
+    })
+
+    test('every interface renders a verdict with the same sentence', async () => {
+      const { data } = await cli(cwd, ['recover', '--dry-run'])
+      const { stdout } = await unstuck(['recover', '--dry-run'], { cwd, env: { COLUMNS: '999' } })
+      await using http = await createHttpTestContext({
+        tokens: false,
+        app: { open: async () => store, settings: async () => settings },
+      })
+      const { body } = await http.call('GET', '/api/recovery')
+      const operator = contextFor(store, settings, 'the tests')
+      const state = { ...initialState(false), view: 'recovery' } as const
+      const { list } = await takeSnapshot({ operator, settings }, state)
+
+      assert.deepEqual(sentencesOf(body), sentencesOf(data))
+      for (const sentence of sentencesOf(data)) assert.ok(withoutAges(stdout).includes(sentence))
+      assert.equal(list.rows.length, verdicts.length)
+      for (const { about } of list.rows) {
+        const reason = withoutAges(about)
+        assert.ok(
+          sentencesOf(data).some((sentence) => sentence.endsWith(`: ${reason}`)),
+          reason,
+        )
+      }
     })
 
     test('doctor warns exactly when status does', async () => {
