@@ -86,7 +86,7 @@ export function workerSections(
       heading: `Worker ${shortId(id)}`,
       sentences: [
         [`Source ${source}, ${formatProcess(worker)}: `, formatLiveness(liveness), '.'],
-        [`${because}.`],
+        [`${because.charAt(0).toUpperCase()}${because.slice(1)}.`],
         [{ text: started, style: 'dim' }],
       ],
     },

@@ -2,37 +2,37 @@ import process from 'node:process'
 import type { Size } from './frame.ts'
 import { flushKeys, parseKeys, type Key } from './keys.ts'
 
-/** A screen of its own, no cursor, and no wrapping: a character that is wider than we think breaks one line, not all. */
+/** The alternate screen without cursor and without wrapping: a character that is wider than measured breaks one line, not all. */
 const ENTER_SCREEN = '\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[2J'
 const LEAVE_SCREEN = '\x1b[0m\x1b[?7h\x1b[?25h\x1b[?1049l'
 const CLEAR = '\x1b[2J'
 
-/** A sequence arrives in one piece or nearly so; Escape alone is followed by nothing. */
+/** A sequence arrives in one piece, or almost; nothing follows a single Escape. */
 const ESCAPE_MS = 50
-/** Longer than it takes to be stopped: what comes later comes after `fg`. */
+/** Longer than it takes to be stopped: the timer fires after `fg`. */
 const SUSPEND_MS = 100
 
 export type Terminal = {
   readonly size: Size
-  /** Over ssh every byte counts: only lines that changed are sent. */
+  /** Sends only lines that changed: over ssh every byte counts. */
   draw(lines: readonly string[]): void
-  /** The next drawing is a whole one. */
+  /** Makes the next drawing a complete one. */
   clear(): void
-  /** Gives the terminal back and stops, as Ctrl-Z does for every program; comes back with `fg`. Nothing on Windows. */
+  /** Restores the terminal and stops the process, as Ctrl-Z does; `fg` continues. Does nothing on Windows. */
   suspend(): void
-  /** Gives the terminal back as it was. Safe to repeat. */
+  /** Restores the terminal. Safe to repeat. */
   close(): void
 }
 
 export type Listeners = {
   readonly onKey: (key: Key) => void
-  /** It has another size, or its content is lost. */
+  /** The size changed, or the content is lost. */
   readonly onChange: () => void
-  /** It is gone, or somebody asked us to end. */
+  /** The terminal is gone, or a signal asks the process to end. */
   readonly onEnd: () => void
 }
 
-/** Takes the terminal for the whole screen. However the process ends, short of kill -9, it is given back as it was. */
+/** Takes over the whole terminal. It is restored however the process ends, except by kill -9. */
 export function openTerminal({ onKey, onChange, onEnd }: Listeners): Terminal {
   const { stdin, stdout } = process
   let drawn: readonly string[] = []
@@ -67,11 +67,11 @@ export function openTerminal({ onKey, onChange, onEnd }: Listeners): Terminal {
     }, ESCAPE_MS)
   }
   const suspend = (): void => {
-    // There nothing would bring us back.
+    // Windows has no way to continue it.
     if (process.platform === 'win32') return
     release()
     process.off('SIGTSTP', suspend)
-    // To the whole group, as the terminal does it: whoever started us waits with us.
+    // To the whole process group, as the terminal does: a parent such as npx stops too.
     process.kill(0, 'SIGTSTP')
     setTimeout(() => {
       process.on('SIGTSTP', suspend)
@@ -88,7 +88,7 @@ export function openTerminal({ onKey, onChange, onEnd }: Listeners): Terminal {
   stdout.on('resize', redraw)
   process.on('SIGTERM', onEnd).on('SIGINT', onEnd).on('SIGHUP', onEnd)
   process.on('SIGTSTP', suspend).on('SIGCONT', redraw)
-  // A crash is reported after this, on the terminal as it was.
+  // A crash is reported after this, on the restored terminal.
   process.on('uncaughtExceptionMonitor', release).on('exit', release)
   acquire()
 
@@ -99,7 +99,8 @@ export function openTerminal({ onKey, onChange, onEnd }: Listeners): Terminal {
     draw(lines) {
       if (!isAcquired) return
       const changed = lines.flatMap((line, n) =>
-        line === drawn[n] ? [] : [`\x1b[${n + 1};1H${line}\x1b[K`],
+        // Erased before it is written: after a full line, `\\x1b[K` would erase the last character.
+        line === drawn[n] ? [] : [`\x1b[${n + 1};1H\x1b[2K${line}`],
       )
       const start = drawn.length === 0 ? CLEAR : ''
       drawn = [...lines]
