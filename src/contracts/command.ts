@@ -1,5 +1,6 @@
 import { EXIT } from '../core/model/exit-codes.ts'
 import type { WorkerId } from '../core/model/id.ts'
+import type { OperatorContext } from '../core/recovery/context.ts'
 import type { Store } from '../core/store/store.ts'
 import { toJson, type Presented, type PresentedList } from '../presenters/presented.ts'
 import type { TextWriter } from '../lib/terminal/text-writer.ts'
@@ -26,7 +27,7 @@ export type CommandEntry = {
 )
 
 /**
- * A command, one per file. Its name and summary are in its entry, so that `--help` does not load the file; the command
+ * A command. Its name and summary are in its entry, so that `--help` does not load the file; the command
  * line parses, opens the store, prints, and maps errors to exit codes.
  */
 export type Command<A extends Arguments = Arguments, O extends Options = Options> = {
@@ -51,6 +52,10 @@ export type CliContext<A extends Arguments = Arguments, O extends Options = Opti
   readonly database: Database
   /** `unstuck.config.ts`, loaded on first use. */
   readonly settings: () => Promise<Settings>
+  /** Opens the database for this user, with the policies of the config. Throws if nothing has run yet. */
+  readonly openContext: () => Promise<OperatorContext>
+  /** The same; null if nothing has run yet. */
+  readonly openContextIfExists: () => Promise<OperatorContext | null>
   readonly output: Output
   /** Starts the background services that features add to a process that works. */
   startServices(

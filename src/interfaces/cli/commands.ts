@@ -1,5 +1,5 @@
 import { extname } from 'node:path'
-import type { CommandEntry } from '../../contracts/command.ts'
+import type { Command, CommandEntry } from '../../contracts/command.ts'
 import { FEATURES } from '../../features/index.ts'
 
 /** Names and summaries of commands. Those of features are in their `feature.ts`. */
@@ -72,14 +72,27 @@ export const COMMANDS: readonly CommandEntry[] = Object.entries(SUMMARIES).flatM
   },
 )
 
-/** `tokens add` is in `commands/tokens-add.ts`. */
+/** Files of `commands/` with several commands, exported by their names. Every other file is named after its command. */
+const SHARED_FILES: Readonly<Record<string, readonly string[]>> = {
+  reads: ['status', 'runs', 'show', 'workers', 'explain', 'summary', 'history', 'check'],
+  'run-actions': ['cancel', 'resume', 'retry', 'revert'],
+  'target-actions': ['park', 'unpark', 'rewind'],
+  tokens: ['tokens-add', 'tokens-list', 'tokens-remove'],
+}
+
 function entriesOf(summaries: Summaries, prefix = ''): CommandEntry[] {
   return Object.entries(summaries).map(([name, given]) => {
     if (typeof given !== 'string')
       return { name, summary: given.summary, commands: entriesOf(given.commands, `${name}-`) }
-    const path = `./commands/${prefix}${name}${extname(import.meta.url)}`
-    return { name, summary: given, load: () => import(new URL(path, import.meta.url).href) }
+    return { name, summary: given, load: () => loadCommand(name, `${prefix}${name}`) }
   })
+}
+
+async function loadCommand(name: string, id: string): Promise<{ command: Command<any, any> }> {
+  const [file = id] = Object.keys(SHARED_FILES).filter((one) => SHARED_FILES[one]!.includes(id))
+  const path = `./commands/${file}${extname(import.meta.url)}`
+  const module = await import(new URL(path, import.meta.url).href)
+  return { command: module.command ?? module[name] }
 }
 
 /** `['journal', 'read']` of `['journal', 'read', '--typ', 'x']`: the longest known command in the arguments. */

@@ -8,6 +8,7 @@ import { loadSettings } from '../../app/config.ts'
 import { startServices } from '../../app/start-services.ts'
 import type { Settings } from '../../contracts/settings.ts'
 import { REAL_CLOCK } from '../../core/host/clock.ts'
+import { openContext } from '../../app/open-context.ts'
 import { makeDatabase } from '../../app/open-database.ts'
 import { makeOutput, onClosedStdout, type ColourChoice, type Streams } from './output.ts'
 import { kebab, type Flags } from './program.ts'
@@ -49,6 +50,11 @@ export async function execute(
     json,
     database,
     settings: once(async () => withWarnings(await loadOnce(), output)),
+    openContext: async () => openContext(await database.openExisting(), context.settings),
+    async openContextIfExists() {
+      const store = await database.openIfExists()
+      return store && openContext(store, context.settings)
+    },
     output,
     startServices: async (log, worker) =>
       startServices({

@@ -1,5 +1,4 @@
 import { RISKY_ABANDON_MS } from '../../../app/config.ts'
-import { openContext } from '../../../app/open-context.ts'
 import {
   defineCommand,
   present,
@@ -49,21 +48,20 @@ export const command = defineCommand({
   options,
 
   async run(context) {
-    const { options, database, settings, output, json } = context
+    const { options, database, output, json } = context
     if (options.withItems && !options.delete)
       throw new UsageError('--with-items goes with --delete.')
     if (options.confirm !== undefined && !options.delete)
       throw new UsageError('--confirm goes with --delete; to ask nothing, add --auto.')
     const risky = riskyAgeWarning(options.age)
     if (risky) output.note(risky)
-    const store = await (context.args.runs.length > 0
-      ? database.openExisting()
-      : database.openIfExists())
-    if (!store) return nothingToClean(options)
-    const operator = await openContext(store, settings)
+    const operator = await (context.args.runs.length > 0
+      ? context.openContext()
+      : context.openContextIfExists())
+    if (!operator) return nothingToClean(options)
     const { classified, ended } = await selectForCleaning(
       context,
-      store,
+      operator.store,
       await classifyRuns(operator, options.age),
     )
     if (!options.delete) return markDead(context, operator, classified)

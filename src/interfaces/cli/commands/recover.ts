@@ -1,4 +1,3 @@
-import { openContext } from '../../../app/open-context.ts'
 import { defineCommand, reportState, type Output } from '../../../contracts/command.ts'
 import { option } from '../../../contracts/options.ts'
 import { REAL_CLOCK, type Clock } from '../../../core/host/clock.ts'
@@ -28,7 +27,7 @@ export const command = defineCommand({
     yes: option.flag('do not ask', '-y'),
   },
 
-  async run({ options, database, settings, output, json }) {
+  async run({ options, openContextIfExists, output, json }) {
     const { dryRun, timeout, source: sources, group: groups } = options
     const request = {
       dryRun,
@@ -36,13 +35,12 @@ export const command = defineCommand({
       sources,
       groups,
     }
-    const store = await database.openIfExists()
-    if (!store) return reportState(presentRecovery(NO_RECOVERY, request))
-    await warnUnknown(store, options, output)
+    const opened = await openContextIfExists()
+    if (!opened) return reportState(presentRecovery(NO_RECOVERY, request))
+    await warnUnknown(opened.store, options, output)
     const which = { sources, groups, ...(timeout !== undefined && { olderThanMs: timeout }) }
     const asks = !dryRun && !options.yes && (output.isTerminal || output.canAsk)
-    const clock = output.canAsk ? announcingClock(output) : REAL_CLOCK
-    const context = { ...(await openContext(store, settings)), clock }
+    const context = output.canAsk ? { ...opened, clock: announcingClock(output) } : opened
     const recovery = await recover(context, { ...which, dryRun: dryRun || asks })
     if (!asks) return reportState(presentRecovery(recovery, request))
 
@@ -50,7 +48,7 @@ export const command = defineCommand({
     const question = recoveryQuestion(preview)
     if (question === null) {
       // Runs whose last target is done are still settled.
-      await store.settle()
+      await context.store.settle()
       return reportState(preview)
     }
     const writer = output.makeWriter()
@@ -94,6 +92,6 @@ async function warnUnknown(
   const live = (await store.liveRuns()).map(({ run }) => run)
   for (const name of source.filter((name) => !live.some((run) => run.source === name)))
     output.note(`Note: no run of ${name} is live`)
-  const remark = await describeUnknownGroups(store, live, group)
-  if (remark) output.note(remark)
+  const warning = await describeUnknownGroups(store, live, group)
+  if (warning) output.note(warning)
 }

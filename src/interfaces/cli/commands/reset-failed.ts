@@ -9,7 +9,6 @@ import {
   PARK_HINT,
 } from '../../../presenters/target-actions.ts'
 import { confirm } from '../confirm.ts'
-import { openContext } from '../../../app/open-context.ts'
 import { findRun, findTargets } from '../../../presenters/find.ts'
 import { describeUnknownGroups } from '../unknown-groups.ts'
 import { printFirst } from '../../../lib/terminal/long-lists.ts'
@@ -35,19 +34,19 @@ export const command = defineCommand({
     yes: option.flag('do not ask', '-y'),
   },
 
-  async run({ args, options, database, settings, output }) {
+  async run({ args, options, openContext, output }) {
     if (args.run !== undefined && options.source !== undefined)
       throw new UsageError('Give either a run or --source SOURCE.')
     if (options.target.length > 0 && args.run === undefined)
       throw new UsageError('--target goes with a run: unstuck reset-failed RUN --target TARGET.')
-    const store = await database.openExisting()
-    const context = await openContext(store, settings)
+    const context = await openContext()
+    const { store } = context
     const runs =
       args.run === undefined
         ? await newestRunsWithFailures(store, options.source)
         : [await findRun(store, args.run)]
-    const remark = await describeUnknownGroups(store, runs, options.group)
-    if (remark && runs.length > 0) output.note(remark)
+    const warning = await describeUnknownGroups(store, runs, options.group)
+    if (warning && runs.length > 0) output.note(warning)
     const named = await findTargets(store, options.target)
     const chosen = {
       targets: named.length > 0 ? named.map(({ id }) => id) : undefined,

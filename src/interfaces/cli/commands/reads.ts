@@ -1,0 +1,163 @@
+import { defineCommand, present, presentList, reportState } from '../../../contracts/command.ts'
+import { argument, option } from '../../../contracts/options.ts'
+import { EXIT } from '../../../core/model/exit-codes.ts'
+import { RUN_STATUSES } from '../../../core/model/run.ts'
+import { checkSource } from '../../../core/model/source.ts'
+import { adviseStart } from '../../../core/recovery/advise-start.ts'
+import { assess } from '../../../core/recovery/assess.ts'
+import { classifyRuns } from '../../../core/recovery/clean.ts'
+import { NOTHING_RAN, presentCheck } from '../../../presenters/check.ts'
+import { NOTHING_LIVE, presentSummary } from '../../../presenters/cleaning.ts'
+import { presentExplanation } from '../../../presenters/explain.ts'
+import { findRun, findRunOrTarget } from '../../../presenters/find.ts'
+import { EMPTY_HISTORY, presentHistory, readHistory } from '../../../presenters/history.ts'
+import { loadOverview, presentNoDatabase, presentOverview } from '../../../presenters/overview.ts'
+import { loadRunReport, presentRun } from '../../../presenters/run.ts'
+import { listRuns, presentRuns } from '../../../presenters/runs.ts'
+import { presentWorkers } from '../../../presenters/workers.ts'
+
+/** Commands that read once and print what a presenter returns. */
+
+const age = option.duration(
+  'AGE',
+  'dead from this age on, instead of the age in the policy',
+  undefined,
+)
+
+export const status = defineCommand({
+  examples: [
+    'unstuck status',
+    'unstuck status --watch',
+    'unstuck status --json || echo "needs attention"  # exit code 3',
+  ],
+  watch: true,
+
+  async run({ database, openContextIfExists }) {
+    const context = await openContextIfExists()
+    return reportState(
+      context
+        ? presentOverview(await loadOverview(context))
+        : presentNoDatabase(await database.where(), Date.now()),
+    )
+  },
+})
+
+export const runs = defineCommand({
+  examples: [
+    'unstuck runs --source directory',
+    'unstuck runs --status failed --limit 5',
+    "unstuck runs --json | jq -r '.items[].id'",
+  ],
+  options: {
+    source: option.text('SOURCE', 'only runs of this source'),
+    status: option.choice(RUN_STATUSES, 'only runs in this status', undefined),
+    limit: option.count('N', 'how many', 20, { max: 500 }),
+    after: option.text('CURSOR', 'continue after this one: `next` of the last page'),
+  },
+  watch: true,
+
+  async run({ options: { status, ...page }, openContextIfExists }) {
+    const context = await openContextIfExists()
+    const filter = { ...page, statuses: status && [status] }
+    return presentList(presentRuns(context && (await listRuns(context, filter))))
+  },
+})
+
+export const show = defineCommand({
+  examples: ['unstuck show 4f2a91bc', 'unstuck show 4f2a91bc --watch'],
+  args: { run: argument.required('the run: its last 8 digits, or its full id') },
+  watch: true,
+
+  async run({ args, openContext }) {
+    const context = await openContext()
+    const run = await findRun(context.store, args.run)
+    return present(presentRun(await loadRunReport(context, run)))
+  },
+})
+
+export const workers = defineCommand({
+  examples: [
+    'unstuck workers --watch',
+    'unstuck workers --older 1h  # only those without a heartbeat for an hour',
+  ],
+  options: {
+    older: option.duration('AGE', 'only workers whose last heartbeat is older', undefined),
+  },
+  watch: true,
+
+  async run({ options, openContextIfExists }) {
+    const context = await openContextIfExists()
+    return presentList(presentWorkers(context && (await assess(context)), options.older))
+  },
+})
+
+export const explain = defineCommand({
+  examples: ['unstuck explain 4f2a91bc', "unstuck explain 4f2a91bc --json | jq '.verdict'"],
+  args: { what: argument.required('a run or a target: its last 8 digits, or its full id') },
+
+  async run({ args, openContext, settings }) {
+    const context = await openContext()
+    const found = await findRunOrTarget(context.store, args.what)
+    return present(await presentExplanation(context, await settings(), found))
+  },
+})
+
+export const summary = defineCommand({
+  examples: ['unstuck summary', "unstuck summary --json | jq '.dead[].id'"],
+  options: { age },
+  watch: true,
+
+  async run({ options, openContextIfExists }) {
+    const context = await openContextIfExists()
+    return reportState(
+      presentSummary(context ? await classifyRuns(context, options.age) : NOTHING_LIVE),
+    )
+  },
+})
+
+export const history = defineCommand({
+  examples: [
+    'unstuck history --since 24h',
+    'unstuck history --source directory --limit 50',
+    "unstuck history --json | jq '.items[] | {at, actor, action, before, after}'",
+  ],
+  options: {
+    since: option.duration('AGE', 'only what was done since then', undefined),
+    source: option.text('SOURCE', 'only runs of this source'),
+    limit: option.count('N', 'how many entries of the trail', 20, { max: 1_000 }),
+    after: option.count('ID', 'continue after this entry: `next` of the last page', undefined, {
+      max: Number.MAX_SAFE_INTEGER,
+    }),
+  },
+  watch: true,
+
+  async run({ options: { since, source, ...page }, database }) {
+    const store = await database.openIfExists()
+    const now = store ? await store.now() : Date.now()
+    const filter = {
+      ...(since !== undefined && { since: now - since }),
+      ...(source !== undefined && { source }),
+    }
+    const history = store ? await readHistory(store, filter, page) : EMPTY_HISTORY
+    return present(presentHistory(history, now))
+  },
+})
+
+export const check = defineCommand({
+  examples: [
+    'unstuck check portal-a',
+    'unstuck check portal-a && python scrape.py  # exit code 5: a worker has it',
+    'unstuck check portal-a --age 48h --json',
+  ],
+  args: { source: argument.required('the source that is to start') },
+  options: { age },
+
+  async run({ args: { source }, options, openContextIfExists }) {
+    checkSource(source)
+    const context = await openContextIfExists()
+    const advice = context ? await adviseStart(context, source, options.age) : NOTHING_RAN
+    const now = context ? await context.store.now() : Date.now()
+    const exitCode = advice.action === 'wait' ? EXIT.alreadyRunning : EXIT.done
+    return present(presentCheck(source, advice, now), exitCode)
+  },
+})
