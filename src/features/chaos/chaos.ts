@@ -1,7 +1,6 @@
 import { join } from 'node:path'
 import process from 'node:process'
 import { pollUntil } from './poll.ts'
-import type { Store } from '../../core/store/store.ts'
 import { compare } from './compare.ts'
 import { readOutcome } from './outcome.ts'
 import { runReference, type Reference } from './reference.ts'
@@ -12,14 +11,18 @@ import { ProcessRuns } from './process-run.ts'
 import type { Problem, Trial } from './trial.ts'
 import { INSPECTION_STORE } from '../inspection/store/store.ts'
 
-export type ChaosResult = {
+export type ChaosResult = PhaseResults & {
+  /** What is left to inspect; null when it was removed. */
+  readonly kept: KeptData | null
+}
+
+type PhaseResults = {
   /** Null when there was no reference to compare with. */
   readonly report: Report | null
   readonly problems: readonly Problem[]
   readonly kills: InjectionResult['kills']
-  readonly engine: Store['engine']
-  /** What is left to inspect; null when it was removed. */
-  readonly kept: KeptData | null
+  /** Those that were started. */
+  readonly phases: readonly PhaseContext[]
 }
 
 export type KeptData = {
@@ -49,67 +52,55 @@ export async function runChaos(trial: Trial): Promise<ChaosResult | null> {
     scratch.removeFolder()
   }
   process.once('exit', atExit)
-  let result: MutableResult | null = null
+  let result: PhaseResults | null = null
+  let isKept = false
   try {
     result = await runPhases(trial, scratch, processes)
     if (trial.interrupted.aborted) result = null
+    isKept = result !== null && (trial.keep || result.problems.length > 0)
   } finally {
     trial.progress.close()
     await processes.killAll()
     await scratch.close()
     if (result === null || !trial.keep) await scratch.dropDatabases()
-    const isKept = result !== null && (trial.keep || result.problems.length > 0)
     if (!isKept) scratch.removeFolder()
     process.off('exit', atExit)
-    if (result && isKept) result.kept = keptOf(scratch, result.phases)
   }
-  return result
-}
-
-type MutableResult = { -readonly [K in keyof ChaosResult]: ChaosResult[K] } & {
-  phases: readonly PhaseContext[]
+  return result && { ...result, kept: isKept ? keptOf(scratch, result.phases) : null }
 }
 
 async function runPhases(
   trial: Trial,
   scratch: Scratch,
   processes: ProcessRuns,
-): Promise<MutableResult | null> {
+): Promise<PhaseResults | null> {
   const referencePhase = await scratch.open('reference')
-  const resultOf = (phases: readonly PhaseContext[]): MutableResult => {
-    const { engine } = referencePhase.store
-    return { report: null, problems: [], kills: [], engine, kept: null, phases }
-  }
   const reference = await runReference(trial, referencePhase, processes)
   if (reference === null) return null
-  if ('what' in reference) return { ...resultOf([referencePhase]), problems: [reference] }
+  if ('what' in reference)
+    return { report: null, problems: [reference], kills: [], phases: [referencePhase] }
   await waitForExit(processes, trial)
   await processes.killAll()
 
   const killsPhase = await scratch.open('kills')
-  const injection = await new ChaosRunner(trial, killsPhase, processes, reference).run()
+  const runner = new ChaosRunner(trial, killsPhase, processes, reference)
+  await runner.run()
   if (trial.interrupted.aborted) return null
-  const leftBehind = injection.problem ? 0 : await waitForExit(processes, trial)
+  const leftBehind = runner.problem ? 0 : await waitForExit(processes, trial)
   await processes.killAll()
-  const report = await buildReport(trial, reference, killsPhase, injection, leftBehind)
-  return {
-    ...resultOf([referencePhase, killsPhase]),
-    report,
-    problems: report.problems,
-    kills: injection.kills,
-  }
+  const report = await buildReport(trial, reference, killsPhase, runner, leftBehind)
+  const { problems } = report
+  return { report, problems, kills: runner.kills, phases: [referencePhase, killsPhase] }
 }
 
 async function buildReport(
-  trial: Trial,
+  { kills, forMs, output, ignoreData }: Trial,
   reference: Reference,
-  phase: PhaseContext,
+  { outputDir, store }: PhaseContext,
   injection: InjectionResult,
   leftBehind: number,
 ): Promise<Report> {
-  const { kills, forMs, output, ignoreData } = trial
-  const path = output === undefined ? null : join(phase.outputDir, output)
-  const result = await readOutcome(phase.store, path)
+  const result = await readOutcome(store, output === undefined ? null : join(outputDir, output))
   return makeReport({
     reference: reference.outcome,
     referenceMs: reference.tookMs,
@@ -117,7 +108,7 @@ async function buildReport(
     differences: compare(reference.outcome, result, { ignoreData }),
     injection,
     killsAsked: kills ?? (forMs === undefined ? DEFAULT_KILLS : null),
-    inspection: await (await phase.store.extend(INSPECTION_STORE)).inspect(),
+    inspection: await (await store.extend(INSPECTION_STORE)).inspect(),
     leftBehind,
   })
 }

@@ -21,32 +21,14 @@ export type TargetFacts = Pick<Target, 'key' | 'status' | 'page'> & { readonly s
 export type ItemFacts = { readonly source: string; readonly key: string; readonly data: unknown }
 
 /** The differences from the reference: one sentence each. All lists are empty when all is well. */
-export type Differences = {
-  readonly itemsLost: readonly string[]
-  readonly itemsUnexpected: readonly string[]
-  readonly itemsDifferent: readonly string[]
-  readonly targetsLost: readonly string[]
-  readonly targetsUnexpected: readonly string[]
-  /** Targets that ended at an earlier or a later page than in the reference. */
-  readonly targetsShort: readonly string[]
-  readonly targetsBeyond: readonly string[]
-  /** Targets with another status than in the reference. */
-  readonly targetsOpen: readonly string[]
-  readonly runsOpen: readonly string[]
-  readonly outputLost: readonly string[]
-  readonly outputDoubled: readonly string[]
-  readonly outputUnexpected: readonly string[]
-  /** Number of missing and of surplus pages. */
-  readonly pagesLost: number
-  readonly pagesBeyond: number
-}
+export type Differences = ReturnType<typeof compare>
 
 /** Compares a result with the reference. Reads only its arguments. */
 export function compare(
   reference: Outcome,
   result: Outcome,
   { ignoreData }: { readonly ignoreData: boolean },
-): Differences {
+) {
   return {
     ...compareItems(reference.items, result.items, ignoreData),
     ...compareTargets(reference.targets, result.targets),
@@ -55,13 +37,11 @@ export function compare(
   }
 }
 
-type ItemDifferences = Pick<Differences, 'itemsLost' | 'itemsUnexpected' | 'itemsDifferent'>
-
 function compareItems(
   reference: readonly ItemFacts[],
   result: readonly ItemFacts[],
   ignoreData: boolean,
-): ItemDifferences {
+) {
   const expected = new Map(reference.map((item) => [nameOf(item), item]))
   const itemsUnexpected: string[] = []
   const itemsDifferent: string[] = []
@@ -75,26 +55,14 @@ function compareItems(
   return { itemsLost: [...expected.keys()], itemsUnexpected, itemsDifferent }
 }
 
-type TargetDifferences = Pick<
-  Differences,
-  | 'targetsLost'
-  | 'targetsUnexpected'
-  | 'targetsShort'
-  | 'targetsBeyond'
-  | 'targetsOpen'
-  | 'pagesLost'
-  | 'pagesBeyond'
->
-
-function compareTargets(
-  reference: readonly TargetFacts[],
-  result: readonly TargetFacts[],
-): TargetDifferences {
+function compareTargets(reference: readonly TargetFacts[], result: readonly TargetFacts[]) {
   const expected = new Map(reference.map((target) => [nameOf(target), target]))
   const targetsUnexpected: string[] = []
-  const targetsShort: string[] = []
-  const targetsBeyond: string[] = []
+  /** Targets that ended at an earlier or a later page than in the reference. */
+  const [targetsShort, targetsBeyond]: [string[], string[]] = [[], []]
+  /** Targets with another status than in the reference. */
   const targetsOpen: string[] = []
+  /** Number of missing and of surplus pages. */
   let [pagesLost, pagesBeyond] = [0, 0]
   for (const target of result) {
     const name = nameOf(target)
@@ -110,11 +78,9 @@ function compareTargets(
     if (missing < 0) targetsBeyond.push(text)
     pagesLost += Math.max(0, missing)
     pagesBeyond += Math.max(0, -missing)
-    if (target.status !== original.status) {
-      targetsOpen.push(
-        `${name}: ${formatStatus(target.status)} instead of ${formatStatus(original.status)}`,
-      )
-    }
+    const [status, expectedStatus] = [target, original].map((one) => one.status.replace('_', ' '))
+    if (status !== expectedStatus)
+      targetsOpen.push(`${name}: ${status} instead of ${expectedStatus}`)
   }
   for (const { page } of expected.values()) pagesLost += page
   return {
@@ -138,21 +104,15 @@ function openRuns(reference: readonly RunFacts[], result: readonly RunFacts[]): 
     .map(({ source, status }) => `${source}: ${isLive(status) ? `left ${status}` : status}`)
 }
 
-type OutputDifferences = Pick<Differences, 'outputLost' | 'outputDoubled' | 'outputUnexpected'>
-
 /** Compares how often each key is there: the reference may have repeats too. */
-function compareOutput(reference: readonly string[], result: readonly string[]): OutputDifferences {
-  const expected = countAll(reference)
-  const found = countAll(result)
-  const outputLost: string[] = []
+function compareOutput(reference: readonly string[], result: readonly string[]) {
+  const expected = Map.groupBy(reference, (key) => key)
+  const found = Map.groupBy(result, (key) => key)
+  const outputLost = [...expected].flatMap(([key, all]) => all.slice(found.get(key)?.length ?? 0))
   const outputDoubled: string[] = []
   const outputUnexpected: string[] = []
-  for (const [key, times] of expected) {
-    const missing = times - (found.get(key) ?? 0)
-    for (let n = 0; n < missing; n++) outputLost.push(key)
-  }
-  for (const [key, times] of found) {
-    const expectedTimes = expected.get(key) ?? 0
+  for (const [key, { length: times }] of found) {
+    const expectedTimes = expected.get(key)?.length ?? 0
     if (expectedTimes === 0) outputUnexpected.push(key)
     else if (times > expectedTimes)
       outputDoubled.push(`${key}: ${times} times instead of ${expectedTimes}`)
@@ -160,19 +120,9 @@ function compareOutput(reference: readonly string[], result: readonly string[]):
   return { outputLost, outputDoubled, outputUnexpected }
 }
 
-function countAll(keys: readonly string[]): Map<string, number> {
-  const counts = new Map<string, number>()
-  for (const key of keys) counts.set(key, (counts.get(key) ?? 0) + 1)
-  return counts
-}
-
 /** The one target of a run in one's own code has the source's name. */
 function nameOf({ source, key }: { source: string; key: string }): string {
   return key === source ? source : `${source} ${key}`
-}
-
-function formatStatus(status: string): string {
-  return status.replace('_', ' ')
 }
 
 /**

@@ -23,9 +23,14 @@ export function formatNumber(n: number): string {
   return n.toLocaleString('en-US')
 }
 
+/** Whether lines of this stream can be redrawn in place. */
+export function canRedraw({ isTTY }: { isTTY: boolean }): boolean {
+  return isTTY && process.env['TERM'] !== 'dumb' && !process.env['NO_COLOR']
+}
+
 export function makeProgress(note: (line: string) => void): Progress {
   const { stderr } = process
-  const isLive = stderr.isTTY && process.env['TERM'] !== 'dumb' && !process.env['NO_COLOR']
+  const isLive = canRedraw(stderr)
   const startedAt = performance.now()
   const elapsed = (): string => formatElapsed(startedAt).padStart(5)
   let shown = ''

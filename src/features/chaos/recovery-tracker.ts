@@ -1,4 +1,4 @@
-import { pause } from './poll.ts'
+import { REAL_CLOCK } from '../../core/host/clock.ts'
 import type { TargetId, WorkerId } from '../../core/model/id.ts'
 import type { Target } from '../../core/model/target.ts'
 import type { Millis } from '../../core/model/time.ts'
@@ -36,7 +36,7 @@ export class RecoveryTracker {
     while (!signal.aborted) {
       // A failed read is repeated: the database may be busy, and its errors show elsewhere.
       await this.update().catch(() => {})
-      await pause(POLL_MS, signal)
+      await REAL_CLOCK.sleep(POLL_MS, signal)
     }
   }
 

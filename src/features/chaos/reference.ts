@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { pause } from './poll.ts'
+import { REAL_CLOCK } from '../../core/host/clock.ts'
 import { isLive } from '../../core/model/run.ts'
 import { humanizeDuration } from '../../core/model/time.ts'
 import { redact } from '../../core/model/redact.ts'
@@ -67,7 +67,7 @@ async function watchFirstPage(
     const pages = await countPages(phase)
     if (pages > 0 && firstMs === 0) firstMs = performance.now() - run.startedAt
     progress.showStatus(`reference: ${plural(pages, 'page')} saved`)
-    await pause(POLL_MS, over)
+    await REAL_CLOCK.sleep(POLL_MS, over)
   }
   return firstMs
 }

@@ -5,49 +5,6 @@ import type { Differences, Outcome } from './compare.ts'
 import type { InjectionResult } from './runner.ts'
 import { makeProblem, type Problem } from './trial.ts'
 
-/** The figures of one phase. */
-export type Figures = {
-  readonly ms: number
-  readonly runs: number
-  readonly targets: number
-  readonly pages: number
-  readonly items: number
-}
-
-/** The shape of `--json`. It only grows. */
-export type Report = {
-  readonly ok: boolean
-  /** What is wrong; empty when all is well. */
-  readonly problems: readonly Problem[]
-  /** What limits the result, in sentences. */
-  readonly warnings: readonly string[]
-  readonly kills: number
-  /** Null: as many as fit into the time. */
-  readonly killsAsked: number | null
-  readonly killsBySignal: Readonly<Record<string, number>>
-  readonly starts: number
-  readonly lost: number
-  readonly doubled: number
-  readonly pagesLost: number
-  readonly pagesDoubled: number
-  readonly itemsLost: number
-  readonly itemsDoubled: number
-  readonly itemsDifferent: number
-  /** Of the command's own output; null without one. */
-  readonly outputLost: number | null
-  readonly outputDoubled: number | null
-  readonly lateWritesRefused: number
-  /** How often recovery released a target of a dead worker. */
-  readonly recoveries: number
-  readonly recoveriesByAction: Readonly<Record<string, number>>
-  /** From a kill to the next claim, including the restart of the command; null when nothing was held. */
-  readonly medianRecoveryMs: number | null
-  readonly slowestRecoveryMs: number | null
-  readonly reference: Figures
-  readonly result: Figures
-  readonly withinMs: number
-}
-
 /** The results of a trial. */
 export type ReportInput = {
   readonly reference: Outcome
@@ -63,46 +20,59 @@ export type ReportInput = {
 
 const EXAMPLES_MAX = 10
 
+/** The shape of `--json`. It only grows. */
+export type Report = ReturnType<typeof makeReport>
+
 /** Makes the report. Reads only its arguments. */
-export function makeReport(input: ReportInput): Report {
+export function makeReport(input: ReportInput) {
   const { differences: found, injection, reference, result } = input
   const problems = findProblems(input)
-  const times = injection.reclaimedMs.toSorted((a, b) => a - b)
   const hasOutput = reference.output !== null
-  const output = {
-    lost: found.outputLost.length,
-    doubled: found.outputDoubled.length + found.outputUnexpected.length,
-  }
+  const outputLost = found.outputLost.length
+  const outputDoubled = found.outputDoubled.length + found.outputUnexpected.length
   const itemsDoubled = found.itemsUnexpected.length
   return {
     ok: problems.length === 0,
+    /** What is wrong; empty when all is well. */
     problems,
+    /** What limits the result, in sentences. */
     warnings: findWarnings(input),
     kills: injection.kills.length,
+    /** Null: as many as fit into the time. */
     killsAsked: input.killsAsked,
     killsBySignal: countBy(injection.kills.map(({ signal }) => signal)),
     starts: injection.starts,
-    lost: found.pagesLost + found.itemsLost.length + output.lost,
-    doubled: found.pagesBeyond + itemsDoubled + output.doubled,
+    lost: found.pagesLost + found.itemsLost.length + outputLost,
+    doubled: found.pagesBeyond + itemsDoubled + outputDoubled,
     pagesLost: found.pagesLost,
     pagesDoubled: found.pagesBeyond,
     itemsLost: found.itemsLost.length,
     itemsDoubled,
     itemsDifferent: found.itemsDifferent.length,
-    outputLost: hasOutput ? output.lost : null,
-    outputDoubled: hasOutput ? output.doubled : null,
+    /** Of the command's own output; null without one. */
+    outputLost: hasOutput ? outputLost : null,
+    outputDoubled: hasOutput ? outputDoubled : null,
     lateWritesRefused: result.runs.reduce((sum, { refused }) => sum + refused, 0),
+    /** How often recovery released a target of a dead worker. */
     recoveries: Object.values(injection.recoveries).reduce((sum, n) => sum + n, 0),
     recoveriesByAction: injection.recoveries,
-    medianRecoveryMs: median(times),
-    slowestRecoveryMs: times.at(-1) ?? null,
+    ...recoveryTimes(injection.reclaimedMs),
     reference: figuresOf(reference, input.referenceMs),
     result: figuresOf(result, injection.tookMs),
     withinMs: injection.withinMs,
   }
 }
 
-function figuresOf({ runs, targets, items }: Outcome, ms: number): Figures {
+/** From a kill to the next claim, including the restart of the command; null when nothing was held. */
+export function recoveryTimes(reclaimedMs: readonly number[]) {
+  const times = reclaimedMs.toSorted((a, b) => a - b)
+  return { medianRecoveryMs: median(times), slowestRecoveryMs: times.at(-1) ?? null }
+}
+
+/** The figures of one phase. */
+export type Figures = ReturnType<typeof figuresOf>
+
+function figuresOf({ runs, targets, items }: Outcome, ms: number) {
   return {
     ms: Math.round(ms),
     runs: runs.length,
@@ -280,7 +250,7 @@ function countBy(words: readonly string[]): Record<string, number> {
   return counts
 }
 
-export function median(sorted: readonly number[]): number | null {
+function median(sorted: readonly number[]): number | null {
   const [low, high] = [sorted[(sorted.length - 1) >> 1], sorted[sorted.length >> 1]]
   return low === undefined || high === undefined ? null : Math.round((low + high) / 2)
 }

@@ -1,4 +1,5 @@
-import { pause, pollUntil } from './poll.ts'
+import { pollUntil } from './poll.ts'
+import { REAL_CLOCK } from '../../core/host/clock.ts'
 import { isLive } from '../../core/model/run.ts'
 import { humanizeDuration } from '../../core/model/time.ts'
 import { isAlive, type ProcessRef } from '../../lib/process/process-tree.ts'
@@ -33,23 +34,18 @@ export type Kill = {
 }
 
 /** The injected faults, and what became of the command. */
-export type InjectionResult = {
-  readonly kills: readonly Kill[]
-  /** How often it was started. */
-  readonly starts: number
-  readonly withinMs: number
-  /** From a kill to the next claim of a target that was held, including the restart. */
-  readonly reclaimedMs: readonly number[]
-  /** Number of verdicts on targets, by action. */
-  readonly recoveries: Readonly<Record<string, number>>
-  readonly tookMs: number
-  /** How often it did not stop after a signal, and was killed. */
-  readonly forced: number
-  /** It was done before all kills were injected. */
-  readonly isDoneEarly: boolean
-  /** Why the trial was aborted; null when the command came to its end. */
-  readonly problem: Problem | null
-}
+export type InjectionResult = Pick<
+  ChaosRunner,
+  | 'kills'
+  | 'starts'
+  | 'forced'
+  | 'withinMs'
+  | 'tookMs'
+  | 'isDoneEarly'
+  | 'problem'
+  | 'reclaimedMs'
+  | 'recoveries'
+>
 
 const POLL_MS = 20
 const STATUS_INTERVAL_MS = 100
@@ -62,44 +58,57 @@ const NO_PROGRESS_EXITS = 3
 
 /** Kills the command again and again, restarts it, and lets it finish in the end. */
 export class ChaosRunner {
+  readonly kills: Kill[] = []
+  /** How often it was started. */
+  starts = 0
+  /** How often it did not stop after a signal, and was killed. */
+  forced = 0
+  /** Longest time from the first page after a start to the kill. */
+  readonly withinMs: number
+  tookMs = 0
+  /** It was done before all kills were injected. */
+  isDoneEarly = false
+  /** Why the trial was aborted; null when the command came to its end. */
+  problem: Problem | null = null
+  /** From a kill to the next claim of a target that was held, including the restart. */
+  readonly reclaimedMs: readonly number[]
+  /** Number of verdicts on targets, by action. */
+  readonly recoveries: Readonly<Record<string, number>>
   readonly #trial: Trial
   readonly #phase: PhaseContext
   readonly #processes: ProcessRuns
   readonly #reference: Reference
-  readonly #recoveries: RecoveryTracker
+  readonly #tracker: RecoveryTracker
   readonly #paused: PausedProcesses
-  readonly #withinMs: number
   /** Fires when `--for` has passed. */
   readonly #timeUp: AbortSignal
-  readonly #kills: Kill[] = []
   #run!: ProcessRun
   #deadline!: AbortSignal
   #pagesBefore = 0
   #isFresh = true
-  #starts = 0
-  #forced = 0
   #noProgress = { since: 0, times: 0, pages: -1 }
   #isOver = false
-  #problem: Problem | null = null
 
   constructor(trial: Trial, phase: PhaseContext, processes: ProcessRuns, reference: Reference) {
     this.#trial = trial
     this.#phase = phase
     this.#processes = processes
     this.#reference = reference
-    this.#recoveries = new RecoveryTracker(phase.store)
+    this.#tracker = new RecoveryTracker(phase.store)
+    this.reclaimedMs = this.#tracker.reclaimedMs
+    this.recoveries = this.#tracker.byAction
     this.#paused = new PausedProcesses(phase.store, trial.progress)
-    this.#withinMs =
+    this.withinMs =
       trial.withinMs ?? defaultWithinMs(reference.timing, trial.kills ?? DEFAULT_KILLS)
     this.#timeUp =
       trial.forMs === undefined ? new AbortController().signal : AbortSignal.timeout(trial.forMs)
   }
 
   /** Runs until the command has come to its end, makes no progress, or Ctrl-C. */
-  async run(): Promise<InjectionResult> {
+  async run(): Promise<void> {
     const startedAt = performance.now()
     const over = new AbortController()
-    const tracking = this.#recoveries.watch(over.signal)
+    const tracking = this.#tracker.watch(over.signal)
     try {
       await this.#start()
       for (const fault of makeSchedule(this.#trial.seed, this.#trial.signal)) {
@@ -107,13 +116,12 @@ export class ChaosRunner {
         await this.#inject(fault)
         if (this.#isOver) break
       }
-      const isDoneEarly = this.#isOver && !this.#hasEnoughKills && this.#problem === null
+      this.isDoneEarly = this.#isOver && !this.#hasEnoughKills && this.problem === null
       while (!this.#isOver) await this.#runToEnd()
-      const tookMs = performance.now() - startedAt
+      this.tookMs = performance.now() - startedAt
       over.abort()
       await tracking
-      await this.#recoveries.update()
-      return this.#result(tookMs, isDoneEarly)
+      await this.#tracker.update()
     } finally {
       this.#paused.resumeAll()
       over.abort()
@@ -122,21 +130,7 @@ export class ChaosRunner {
 
   get #hasEnoughKills(): boolean {
     const { kills = this.#trial.forMs === undefined ? DEFAULT_KILLS : Infinity } = this.#trial
-    return this.#timeUp.aborted || this.#kills.length >= kills
-  }
-
-  #result(tookMs: number, isDoneEarly: boolean): InjectionResult {
-    return {
-      kills: this.#kills,
-      starts: this.#starts,
-      withinMs: this.#withinMs,
-      reclaimedMs: this.#recoveries.reclaimedMs,
-      recoveries: this.#recoveries.byAction,
-      tookMs,
-      forced: this.#forced,
-      isDoneEarly,
-      problem: this.#problem,
-    }
+    return this.#timeUp.aborted || this.kills.length >= kills
   }
 
   async #start(): Promise<void> {
@@ -144,7 +138,7 @@ export class ChaosRunner {
     this.#run = await this.#processes.start(this.#phase)
     this.#deadline = AbortSignal.timeout(this.#trial.timeoutMs)
     this.#isFresh = true
-    this.#starts++
+    this.starts++
   }
 
   /** Waits until the fault is due; restarts the command if it ends before. Returns false if the fault is no longer due. */
@@ -167,7 +161,7 @@ export class ChaosRunner {
         (await this.#updateStatus()) > this.#pagesBefore
       await pollUntil(hasSaved, { everyMs: POLL_MS, timeoutMs: Infinity, signal: over })
     }
-    await this.#watch(delayMsOf(fault, timing.startMs, this.#withinMs), over)
+    await this.#watch(delayMsOf(fault, timing.startMs, this.withinMs), over)
     // Done, and about to end: a kill would prove nothing, and a restart would begin a new run.
     if (!over.aborted && (await this.#isAllDone())) await this.#waitForExit()
     return !over.aborted && this.#run.isRunning
@@ -177,7 +171,7 @@ export class ChaosRunner {
     const end = performance.now() + forMs
     for (let left = forMs; left > 0 && !over.aborted; left = end - performance.now()) {
       await this.#updateStatus()
-      await pause(Math.max(0, Math.min(STATUS_INTERVAL_MS, end - performance.now())), over)
+      await REAL_CLOCK.sleep(Math.min(STATUS_INTERVAL_MS, end - performance.now()), over)
     }
   }
 
@@ -190,8 +184,8 @@ export class ChaosRunner {
     const count = run.signal(signal, processes)
     // It ended by itself just before.
     if (count === 0) return
-    this.#recoveries.recordKill(at)
-    this.#kills.push({ signal, moment, afterMs, pages, processes: count })
+    this.#tracker.recordKill(at)
+    this.kills.push({ signal, moment, afterMs, pages, processes: count })
     this.#logKill()
     if (signal === 'SIGSTOP') {
       await this.#paused.add(run, processes)
@@ -221,7 +215,7 @@ export class ChaosRunner {
         signal: interrupted,
       })
       if (!isGone && !interrupted.aborted) {
-        this.#forced++
+        this.forced++
         this.#trial.progress.log(`not stopped ${humanizeDuration(STOP_MS)} after ${signal}: killed`)
         await run.kill()
       }
@@ -243,7 +237,7 @@ export class ChaosRunner {
     else if (await this.#makesNoProgress())
       this.#giveUp(noProgressProblem(end, this.#noProgress.times, this.#phase))
     else {
-      await pause(RESTART_MS, this.#trial.interrupted)
+      await REAL_CLOCK.sleep(RESTART_MS, this.#trial.interrupted)
       if (!this.#trial.interrupted.aborted) await this.#start()
     }
   }
@@ -253,12 +247,12 @@ export class ChaosRunner {
     return this.#run.exitedBefore(AbortSignal.any([this.#deadline, this.#trial.interrupted]))
   }
 
-  /** Whether the exit code and the database both say that all work is done. */
+  /** Whether the exit code and the database both show that all work is done. */
   async #isFinished({ code }: ProcessExit): Promise<boolean> {
     const runs = await readRuns(this.#phase.store)
     if (code === 0) return runs.length > 0 && runs.every(({ status }) => !isLive(status))
     // Killed through another of its processes, with all work done.
-    return this.#kills.length > 0 && isAllDone(this.#reference.outcome.runs, runs)
+    return this.kills.length > 0 && isAllDone(this.#reference.outcome.runs, runs)
   }
 
   async #isAllDone(): Promise<boolean> {
@@ -279,7 +273,7 @@ export class ChaosRunner {
   }
 
   #giveUp(problem: Problem): void {
-    this.#problem = problem
+    this.problem = problem
     this.#isOver = true
   }
 
@@ -294,17 +288,17 @@ export class ChaosRunner {
     const of =
       kills === undefined && this.#trial.forMs !== undefined ? '' : ` of ${kills ?? DEFAULT_KILLS}`
     this.#trial.progress.showStatus(
-      `${pages} of ${this.#reference.timing.pages} pages, ${this.#kills.length}${of} kills`,
+      `${pages} of ${this.#reference.timing.pages} pages, ${this.kills.length}${of} kills`,
     )
     return pages
   }
 
   #logKill(): void {
-    const { signal, moment, afterMs, pages, processes } = this.#kills.at(-1)!
+    const { signal, moment, afterMs, pages, processes } = this.kills.at(-1)!
     const whom = processes > 1 ? ` to ${processes} processes` : ''
     const when = moment === 'start' && this.#isFresh ? 'while it started' : 'at work'
     this.#trial.progress.log(
-      `kill ${this.#kills.length}: ${signal}${whom} ${when}, ${humanizeDuration(afterMs)} after its start, ${plural(pages, 'page')} saved`,
+      `kill ${this.kills.length}: ${signal}${whom} ${when}, ${humanizeDuration(afterMs)} after its start, ${plural(pages, 'page')} saved`,
     )
   }
 }

@@ -3,6 +3,7 @@ import { isAbsolute, join, normalize } from 'node:path'
 import process from 'node:process'
 import { runChaos, type ChaosResult, type KeptData } from '../chaos.ts'
 import { KILL_TARGETS } from '../process-run.ts'
+import { untilStopped } from '../poll.ts'
 import { makeProgress } from '../progress.ts'
 import { replayCommand, DEFAULT_TIMEOUT_MS } from '../trial.ts'
 import { printProblems, printReport, printNextSteps, type ReportContext } from '../report-text.ts'
@@ -89,7 +90,7 @@ export const command = defineCommand({
         problems,
         killed: end.kills,
         seed: trial.seed,
-        engine: end.engine,
+        engine: end.phases[0]!.store.engine,
         replay: reportContext.replay,
         folder: kept?.folder ?? null,
         databases: kept?.databases ?? [],
@@ -121,7 +122,11 @@ async function trialOf({ args, options, output, database }: Chaos): Promise<Tria
     // Only an explicit --db: the database of a config or of UNSTUCK_DB is not for trials.
     server: from === '--db' ? serverAt(address) : null,
     progress: makeProgress(output.note),
-    interrupted: onInterrupt(output.note),
+    interrupted: untilStopped(() =>
+      output.note(
+        'Stopping the command and all that it started. Press Ctrl-C again to exit at once.',
+      ),
+    ),
   }
 }
 
@@ -156,18 +161,6 @@ function serverAt(address: string): string {
   throw new UsageError(
     '--db must name a PostgreSQL server, on which two databases are created and dropped. Omit it for SQLite files in a temporary folder.',
   )
-}
-
-/** Returns a signal that fires on Ctrl-C. A second Ctrl-C exits at once. */
-function onInterrupt(note: (text: string) => void): AbortSignal {
-  const controller = new AbortController()
-  const stop = (): void => {
-    if (controller.signal.aborted) process.exit(EXIT.failed)
-    controller.abort()
-    note('Stopping the command and all that it started. Press Ctrl-C again to exit at once.')
-  }
-  process.on('SIGINT', stop).on('SIGTERM', stop).on('SIGHUP', stop)
-  return controller.signal
 }
 
 function makeReportContext(trial: Trial, { report, kept }: ChaosResult): ReportContext {

@@ -5,8 +5,9 @@ import process from 'node:process'
 import { runDemo, type DemoResult } from '../demo/demo.ts'
 import { SECTIONS_MAX } from '../demo/directory.ts'
 import { LEDGER } from '../ledger.ts'
-import { makeLiveReporter } from '../demo/reporter.ts'
-import { makePlainReporter, type Headline, type Reporter } from '../demo/reporter.ts'
+import { untilStopped } from '../poll.ts'
+import { canRedraw } from '../progress.ts'
+import { makeLiveReporter, makePlainReporter, type Headline } from '../demo/reporter.ts'
 import { printReport } from '../demo/report.ts'
 import { EXIT } from '../../../core/model/exit-codes.ts'
 import { shortId } from '../../../core/model/id.ts'
@@ -44,7 +45,8 @@ export const command = defineCommand({
       home: join(configFolder(process.cwd()), '.unstuck', 'demo'),
       reporter: (headline) => makeReporter(headline, context),
       openDashboard: context.openDashboard,
-      interrupted: onInterrupt(),
+      // Workers finish their pages first.
+      interrupted: untilStopped(),
     })
     if (!end) {
       context.output.note('Interrupted, so there is no result. No process is left behind.')
@@ -89,22 +91,9 @@ function isDatabaseGiven(): boolean {
 function makeReporter(
   headline: Headline,
   { json, output, options: { workers } }: CliContext<{}, typeof options>,
-): Reporter {
-  const isLive =
-    output.isTerminal && process.env['TERM'] !== 'dumb' && !process.env['NO_COLOR'] && !json
-  if (isLive) return makeLiveReporter(headline, workers, output)
+) {
+  if (!json && canRedraw(process.stdout)) return makeLiveReporter(headline, workers, output)
   return makePlainReporter(headline, json ? output.note : (line) => output.write(`${line}\n`))
-}
-
-/** The first Ctrl-C lets workers finish their pages, the second kills them. No process is left behind. */
-function onInterrupt(): AbortSignal {
-  const controller = new AbortController()
-  const stop = (): void => {
-    if (controller.signal.aborted) process.exit(EXIT.failed)
-    controller.abort()
-  }
-  process.on('SIGINT', stop).on('SIGTERM', stop)
-  return controller.signal
 }
 
 function nextCommands({ run, source, folder }: DemoResult, db: string): [string, string][] {

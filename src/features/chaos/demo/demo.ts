@@ -6,7 +6,8 @@ import { openStore } from '../../../core/store/open.ts'
 import type { Store } from '../../../core/store/store.ts'
 import { plural } from '../../../presenters/format.ts'
 import { openLedger } from '../ledger.ts'
-import { pause, pollUntil } from '../poll.ts'
+import { pollUntil } from '../poll.ts'
+import { REAL_CLOCK } from '../../../core/host/clock.ts'
 import { makeRandom } from '../random.ts'
 import { makeDirectory, type Directory } from './directory.ts'
 import { makeReport, readResults, type Report } from './report.ts'
@@ -14,8 +15,7 @@ import type { Headline, Reporter } from './reporter.ts'
 import { expectedMs, makeSchedule, Scenario, slowdownFor } from './scenario.ts'
 import type { ScenarioContext } from './scenario.ts'
 import { Site } from './site.ts'
-import { takeSnapshot } from './snapshot.ts'
-import { WorkerPool } from './worker-pool.ts'
+import { takeSnapshot, WorkerPool } from './worker-pool.ts'
 
 type DemoContextOptions = {
   readonly targets: number
@@ -136,7 +136,7 @@ async function keepReporting({ snapshot, over }: ScenarioContext): Promise<void>
   while (!over.aborted) {
     // A failed read does not end the demo: its cause shows in the report.
     await snapshot().catch(() => {})
-    await pause(STATUS_INTERVAL_MS, over)
+    await REAL_CLOCK.sleep(STATUS_INTERVAL_MS, over)
   }
 }
 

@@ -3,7 +3,8 @@ import { shortId, type WorkerId } from '../../../core/model/id.ts'
 import type { Target } from '../../../core/model/target.ts'
 import { humanizeDuration, type Millis } from '../../../core/model/time.ts'
 import type { Worker } from '../../../core/model/worker.ts'
-import { pause, pollUntil } from '../poll.ts'
+import { pollUntil } from '../poll.ts'
+import { REAL_CLOCK } from '../../../core/host/clock.ts'
 import { readRecovery, type Recovery } from '../recovery-tracker.ts'
 import type { ScenarioContext } from './scenario.ts'
 
@@ -211,7 +212,7 @@ async function stopWorker(context: ScenarioContext): Promise<StoppedWorker | nul
   // Its heartbeat may have been inside a write, and SQLite has one writer at a time.
   const isFree = await Promise.race([
     store.setPolicy(run, now.policy).then(() => true),
-    pause(LOCK_PROBE_MS, over).then(() => false),
+    REAL_CLOCK.sleep(LOCK_PROBE_MS, over).then(() => false),
   ])
   if (!isFree) {
     sendSignal(worker, 'SIGCONT')

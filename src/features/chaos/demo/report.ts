@@ -10,10 +10,10 @@ import type { Directory } from './directory.ts'
 import type { Ledger, LedgerRow } from '../ledger.ts'
 import { readItems } from '../outcome.ts'
 import { formatNumber } from '../progress.ts'
-import { median } from '../report.ts'
+import { recoveryTimes } from '../report.ts'
 import { printProblems, row, reclaimedText, zeroRow } from '../report-text.ts'
 import { makeProblem, type Problem } from '../trial.ts'
-import type { Deploy, Kill, Zombie } from './faults.ts'
+import type { Scenario } from './scenario.ts'
 import type { SiteStats } from './site.ts'
 
 /** What the database holds after the run. */
@@ -24,44 +24,10 @@ export type SavedResults = {
 }
 
 /** The injected faults, and how many were requested. */
-export type InjectedFaults = {
-  readonly killsAsked: number
-  readonly kills: readonly Kill[]
-  readonly deploys: readonly Deploy[]
-  readonly zombies: readonly Zombie[]
-  /** Faults that could not be injected, each with its reason. */
-  readonly skipped: readonly string[]
-}
-
-/** The shape of `--json`. It only grows. */
-export type Report = {
-  readonly pages: number
-  readonly items: number
-  readonly kills: number
-  readonly lost: number
-  readonly doubled: number
-  readonly refetched: number
-  readonly lateWritesRefused: number
-  /** Until a worker had claimed the target; null when no kill left one. */
-  readonly slowestRecoveryMs: number | null
-  readonly ok: boolean
-  readonly medianRecoveryMs: number | null
-  /** Until it could be claimed, which is the guarantee; the worker that claims it may still be starting. */
-  readonly slowestClaimableMs: number | null
-  readonly recoveries: number
-  readonly pagesLost: number
-  readonly itemsLost: number
-  readonly pagesDoubled: number
-  readonly itemsDoubled: number
-  readonly deploys: number
-  readonly zombies: number
-  readonly errors500: number
-  readonly errors429: number
-  readonly runStatus: Run['status']
-  readonly skipped: readonly string[]
-  /** What is wrong; empty when all is well. */
-  readonly problems: readonly Problem[]
-}
+export type InjectedFaults = Pick<
+  Scenario,
+  'killsAsked' | 'kills' | 'deploys' | 'zombies' | 'skipped'
+>
 
 /** A target must be claimable sooner than this after a kill (P8). */
 const CLAIMABLE_MAX_MS = 1_000
@@ -77,16 +43,18 @@ export async function readResults(
   return { run: (await store.run(run))!, ledger: await ledger.rows(), items }
 }
 
+/** The shape of `--json`. It only grows. */
+export type Report = ReturnType<typeof makeReport>
+
 /** Compares the result with the site. Reads only its arguments. */
 export function makeReport(
   expected: Directory,
   results: SavedResults,
   faults: InjectedFaults,
   stats: SiteStats,
-): Report {
+) {
   const found = compareWithSite(expected, results)
   const recovered = faults.kills.flatMap((kill) => kill.recoveries)
-  const recoveries = recovered.map(({ reclaimedMs }) => reclaimedMs).sort((a, b) => a - b)
   const claimable = recovered.map(({ claimableMs }) => claimableMs)
   const figures = {
     pages: results.run.counts.pages,
@@ -96,15 +64,16 @@ export function makeReport(
     doubled: found.pagesDoubled + found.itemsDoubled,
     refetched: stats.refetched,
     lateWritesRefused: results.run.counts.refused,
-    slowestRecoveryMs: recoveries.at(-1) ?? null,
+    /** Until a worker had claimed the target; null when no kill left one. */
+    ...recoveryTimes(recovered.map(({ reclaimedMs }) => reclaimedMs)),
+    /** Until it could be claimed, which is the guarantee; the worker that claims it may still be starting. */
     slowestClaimableMs: claimable.length > 0 ? Math.max(...claimable) : null,
   }
   const problems = findProblems(expected, results, faults, figures)
   return {
     ...figures,
     ok: problems.length === 0,
-    medianRecoveryMs: median(recoveries),
-    recoveries: recoveries.length,
+    recoveries: recovered.length,
     ...found,
     deploys: faults.deploys.length,
     zombies: faults.zombies.length,
@@ -112,6 +81,7 @@ export function makeReport(
     errors429: stats.errors429,
     runStatus: results.run.status,
     skipped: faults.skipped,
+    /** What is wrong; empty when all is well. */
     problems,
   }
 }

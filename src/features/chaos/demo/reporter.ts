@@ -5,7 +5,7 @@ import type { Style } from '../../../lib/text/sentence.ts'
 import type { TextWriter } from '../../../lib/terminal/text-writer.ts'
 import { percent } from '../../../presenters/format.ts'
 import { formatElapsed, formatNumber } from '../progress.ts'
-import type { Snapshot } from './snapshot.ts'
+import type { Snapshot } from './worker-pool.ts'
 
 /** What the demo did to a worker. */
 type WorkerMark = 'killed' | 'stopped' | 'leaving'

@@ -1,14 +1,12 @@
 import process from 'node:process'
 import type { RunId } from '../../../core/model/id.ts'
 import type { Store } from '../../../core/store/store.ts'
-import { pause } from '../poll.ts'
+import { REAL_CLOCK } from '../../../core/host/clock.ts'
 import type { Random } from '../random.ts'
 import { deploy, killWorker, runZombie, type Deploy, type Kill, type Zombie } from './faults.ts'
-import type { InjectedFaults } from './report.ts'
 import type { Reporter } from './reporter.ts'
 import { AVERAGE_PAGE_MS, type Site } from './site.ts'
-import type { Snapshot } from './snapshot.ts'
-import type { WorkerPool } from './worker-pool.ts'
+import type { Snapshot, WorkerPool } from './worker-pool.ts'
 
 /** What every fault needs. */
 export type ScenarioContext = {
@@ -72,11 +70,12 @@ const POLL_MS = 100
 const OVERTIME_FACTOR = 1.5
 
 /** Injects the scheduled faults, and records what came of each. */
-export class Scenario implements InjectedFaults {
+export class Scenario {
   readonly killsAsked: number
   readonly kills: Kill[] = []
   readonly deploys: Deploy[] = []
   readonly zombies: Zombie[] = []
+  /** Faults that could not be injected, each with its reason. */
   readonly skipped: string[] = []
   readonly #options: DemoSize & { readonly expectedMs: number }
 
@@ -114,7 +113,7 @@ export class Scenario implements InjectedFaults {
     while (!over.aborted) {
       if (performance.now() - startedAt > atShare * expectedMs * OVERTIME_FACTOR) return
       if ((await snapshot()).run.counts.pages >= atShare * pages) return
-      await pause(POLL_MS, over)
+      await REAL_CLOCK.sleep(POLL_MS, over)
     }
   }
 

@@ -1,7 +1,13 @@
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
 import { EXIT } from '../../../core/model/exit-codes.ts'
-import { pause } from '../poll.ts'
+import type { RunId, WorkerId } from '../../../core/model/id.ts'
+import type { Run } from '../../../core/model/run.ts'
+import type { Target } from '../../../core/model/target.ts'
+import type { Worker } from '../../../core/model/worker.ts'
+import { processState } from '../../../core/host/identity.ts'
+import type { Store } from '../../../core/store/store.ts'
+import { REAL_CLOCK } from '../../../core/host/clock.ts'
 import { ProcessRun } from '../process-run.ts'
 
 export type WorkerPoolOptions = {
@@ -62,7 +68,7 @@ export class WorkerPool {
     const run = this.#run
     if (!run) return
     this.#terminate()
-    await Promise.race([run.exited, pause(STOP_TIMEOUT_MS, run.exitSignal)])
+    await Promise.race([run.exited, REAL_CLOCK.sleep(STOP_TIMEOUT_MS, run.exitSignal)])
     await run.kill()
   }
 
@@ -94,4 +100,28 @@ export class WorkerPool {
 function crawlModule(): string {
   const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
   return fileURLToPath(new URL(`./crawl.${extension}`, import.meta.url))
+}
+
+/** The state of the run at one moment. */
+export type Snapshot = {
+  readonly run: Run
+  /** Live workers of this run's source. */
+  readonly workers: readonly Worker[]
+  readonly held: ReadonlyMap<WorkerId, Target>
+}
+
+export async function takeSnapshot(store: Store, run: RunId, source: string): Promise<Snapshot> {
+  const found = await store.run(run)
+  if (!found) throw new Error(`Run ${run} is no longer in the database.`)
+  const [observed, inProgress] = await Promise.all([
+    store.observations(),
+    store.targets(run, { statuses: ['in_progress'], limit: 1_000 }),
+  ])
+  return {
+    run: found,
+    workers: observed
+      .map(({ worker }) => worker)
+      .filter((worker) => worker.source === source && processState(worker.process) !== 'gone'),
+    held: new Map(inProgress.items.map((target) => [target.worker!, target])),
+  }
 }
