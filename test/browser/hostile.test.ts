@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { safe } from '../../src/interfaces/dashboard/model/safe.ts'
+import { safe } from '../../src/interfaces/dashboard/model/format.ts'
 import { listTargets } from '../../src/testing/fixtures.ts'
 import { noChromium } from '../../src/testing/chromium.ts'
 import { HOSTILE_TEXTS, PWNED } from '../../src/testing/hostile-text.ts'
 import { BrowserSession } from './browser.ts'
 import { assertHarmless, unfold } from './assert-harmless.ts'
-import { allPages, startShowcaseSite, type ShowcaseSite } from './pages.ts'
+import { allPages, type ShowcaseSite, startShowcaseSite } from './pages.ts'
 
 const SCRIPT = /^\s*javascript:/i
 

@@ -24,7 +24,7 @@ export class ApiError extends Error {
   }
 }
 
-export type Method = 'GET' | 'POST' | 'DELETE'
+type Method = 'GET' | 'POST' | 'DELETE'
 
 /** Asks the API. Whoever has to log in first is taken there and back again. */
 export async function call<T>(

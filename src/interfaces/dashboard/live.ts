@@ -5,7 +5,7 @@ import { apiUrl } from './router.ts'
 import { get } from './api.ts'
 
 /** What the stream can tell about. */
-export type Topic = 'overview' | 'workers' | 'trail' | `run:${string}` | `log:${string}`
+type Topic = 'overview' | 'workers' | 'trail' | `run:${string}` | `log:${string}`
 
 export type Connection = {
   readonly state: 'connecting' | 'live' | 'lost' | 'paused'

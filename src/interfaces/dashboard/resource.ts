@@ -2,7 +2,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { ApiError, get } from './api.ts'
 import type { Page } from './shapes.ts'
 
-export type Resource<T> = {
+type Resource<T> = {
   /** The last that came; kept while it is asked for again, and when that fails. */
   readonly data: T | undefined
   readonly error: ApiError | null
@@ -10,7 +10,7 @@ export type Resource<T> = {
   readonly reload: () => void
 }
 
-export type RefreshOptions = {
+type RefreshOptions = {
   readonly refreshMs?: number
   /** Asked again whenever this is another number, such as `useDeeds()`. */
   readonly version?: number

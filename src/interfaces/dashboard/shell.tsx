@@ -4,14 +4,15 @@ import { call } from './api.ts'
 import { Button } from './kit/button.tsx'
 import { Icon, type IconName } from './kit/icon.tsx'
 import { Link, useIsAt } from './kit/link.tsx'
-import { isStale, StaleBanner } from './kit/stale.tsx'
-import { pause, useConnection, useLive } from './live.ts'
-import { safe } from './model/safe.ts'
-import { plural } from './model/format.ts'
+import { type Connection, pause, useConnection, useLive } from './live.ts'
+import { plural, safe } from './model/format.ts'
 import { focusSection, useLocation } from './router.ts'
 import { useSession } from './session.ts'
 import type { Overview } from './shapes.ts'
 import { setTheme, THEMES, useTheme } from './theme.ts'
+import { humanizeDuration } from '../../core/model/time.ts'
+import { useNow } from './clock.ts'
+import { Age, Prose } from './kit/text.tsx'
 
 const PAGES: readonly { path: string; name: string; icon: IconName }[] = [
   { path: '/', name: 'Overview', icon: 'grid' },
@@ -179,5 +180,71 @@ export function Mark({ size = 22 }: { size?: number }) {
       <rect class="mark-ground" width="32" height="32" rx="8" />
       <path d="M9 8v9.5a6 6 0 0 0 6 6M21.5 23.5V9m0 0-5 5m5-5 5 5" />
     </svg>
+  )
+}
+
+/** A cut line that is mended at once is nobody's business. */
+const SHOW_AFTER_MS = 4_000
+
+/** Why what is shown may be old: the database is away, the server is, or the reader paused it. Nothing while all is well. */
+function StaleBanner() {
+  const connection = useConnection()
+  useNow()
+  const { state, storeError } = connection
+  const age = <DataAge connection={connection} />
+  if (state === 'paused') {
+    return (
+      <Banner tone="warn" icon="pause" title="Paused.">
+        {age}
+        <Button size="small" icon="play" onClick={() => pause(false)}>
+          Go on
+        </Button>
+      </Banner>
+    )
+  }
+  if (storeError) {
+    return (
+      <Banner tone="bad" icon="warning" title="The database does not answer.">
+        It stopped <Age at={storeError.since} />. {age} It goes on by itself.{' '}
+        <span class="faint">
+          <Prose text={storeError.message} />
+        </span>
+      </Banner>
+    )
+  }
+  if (state === 'live' || Date.now() - connection.since < SHOW_AFTER_MS) return null
+  return (
+    <Banner tone="bad" icon="warning" title="No connection to the server.">
+      {age} It is tried again by itself.
+    </Banner>
+  )
+}
+
+/** Whether what is shown can no longer be relied on. */
+export function isStale({ state, storeError }: Connection): boolean {
+  return storeError !== null || state === 'lost'
+}
+
+function DataAge({ connection: { lastEventAt } }: { connection: Connection }) {
+  if (lastEventAt === null) return <>Nothing has come yet.</>
+  return (
+    <>This is how things stood {humanizeDuration(Math.max(0, Date.now() - lastEventAt))} ago.</>
+  )
+}
+
+/** Only the title is read out when it appears: the ages in the rest change every second. */
+function Banner(props: {
+  tone: 'bad' | 'warn'
+  icon: IconName
+  title: string
+  children: ComponentChildren
+}) {
+  return (
+    <div class={`banner tone-${props.tone}`}>
+      <Icon name={props.icon} />
+      <div class="banner-words">
+        <strong role="status">{props.title}</strong> {props.children}
+      </div>
+    </div>
   )
 }

@@ -2,7 +2,7 @@ import { observable, useObserved } from './observable.ts'
 
 /** `system` follows the machine, and is not remembered. */
 export const THEMES = ['system', 'light', 'dark'] as const
-export type Theme = (typeof THEMES)[number]
+type Theme = (typeof THEMES)[number]
 
 const KEY = 'unstuck-theme'
 const theme = observable<Theme>('system')

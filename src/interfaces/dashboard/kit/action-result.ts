@@ -117,7 +117,7 @@ export function resultOfAction(response: ActionResponse): ActionResult {
   }
 }
 
-export type Deletion = InferOutput<typeof answers.deletion>
+type Deletion = InferOutput<typeof answers.deletion>
 
 export function resultOfDeletion(response: Deletion): ActionResult {
   const { run, source, targets, items, failures, dryRun, command } = response
@@ -137,7 +137,7 @@ export function resultOfDeletion(response: Deletion): ActionResult {
   }
 }
 
-export type DeadLetterRetry = InferOutput<typeof answers.deadLetterRetry>
+type DeadLetterRetry = InferOutput<typeof answers.deadLetterRetry>
 
 export function resultOfDeadLetterRetry(response: DeadLetterRetry): ActionResult {
   const { targets, left, runs, dryRun, plan, undo } = response

@@ -23,7 +23,7 @@ export type ActionState =
   | { readonly at: 'done'; readonly result: ActionResult }
   | { readonly at: 'undoing' | 'undone'; readonly result: ActionResult; readonly steps: UndoStep[] }
 
-export type ActionEvent =
+type ActionEvent =
   | { readonly type: 'look' | 'act' }
   | { readonly type: 'seen' | 'acted'; readonly result: ActionResult }
   /** `fresh`: the new preview, when the plan had changed. */

@@ -1,14 +1,13 @@
 import { useEffect, useState } from 'preact/hooks'
-import { safe } from '../model/safe.ts'
-import { plural, formatNumber } from '../model/format.ts'
+import { formatNumber, plural, safe } from '../model/format.ts'
 import type { AllowedAction, Target } from '../shapes.ts'
-import type { ActionResult } from './action-result.ts'
-import type { ActionState, UndoStep } from './action-state.ts'
+import { type ActionState, type UndoStep } from './action-state.ts'
 import { Button } from './button.tsx'
 import { CopyCommand } from './copy.tsx'
+import { loadSample } from './perform.ts'
+import type { ActionResult } from './action-result.ts'
 import { ChangesList } from './changes-list.tsx'
 import { Icon } from './icon.tsx'
-import { loadSample } from './perform.ts'
 import { Text } from './text.tsx'
 
 /** No preview, so nothing to agree to. */

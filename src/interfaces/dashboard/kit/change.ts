@@ -6,7 +6,7 @@ export type FieldChange = {
 }
 
 /** What an entry of the audit trail says of before and after, for people. */
-export type FieldChanges = {
+type FieldChanges = {
   /** What became different. */
   readonly changed: readonly FieldChange[]
   /** What was so at that moment and is only told of before: the page, the worker, the epoch. */

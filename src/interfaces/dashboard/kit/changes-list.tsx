@@ -1,14 +1,11 @@
 import { useState } from 'preact/hooks'
-import { formatNumber } from '../model/format.ts'
-import { safe } from '../model/safe.ts'
+import { formatNumber, safe } from '../model/format.ts'
 import type { ActionChange } from './action-result.ts'
 import { Button } from './button.tsx'
 import { Icon } from './icon.tsx'
 import { Link } from './link.tsx'
-import { sentence } from './sentence.ts'
-import { Pill } from './status.tsx'
-import { Text } from './text.tsx'
-import { actionStyle } from './verdict-style.ts'
+import { sentence, Text } from './text.tsx'
+import { actionStyle, Pill } from './status.tsx'
 
 const INITIAL_ROWS = 10
 const ROWS_PER_STEP = 100
@@ -108,7 +105,7 @@ function Outcome({ of }: { of: ActionChange['outcome'] }) {
 }
 
 /** `in progress → planned`; nothing where nothing moves. */
-export function Move({ from, to }: { from: string | null; to: string | null }) {
+function Move({ from, to }: { from: string | null; to: string | null }) {
   if (from === to || from === null || to === null) return null
   return (
     <span class="faint small">

@@ -19,7 +19,7 @@ const DIGIT_WIDTH = 6.6
 const TIME_ROOM = 76
 const DAY_MS = 86_400_000
 
-export type ChartProps = {
+type ChartProps = {
   readonly label: string
   /** `pages/min`: what a value counts. */
   readonly unit: string

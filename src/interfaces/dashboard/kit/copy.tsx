@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
-import { curlOf, type ApiCall } from '../model/curl.ts'
-import { safe } from '../model/safe.ts'
+import { type ApiCall, curlOf } from '../model/curl.ts'
+import { safe } from '../model/format.ts'
 import { Button } from './button.tsx'
 
 /** Copies text, and says so. Without a clipboard (plain http on another host) it says that the text is to be marked by hand. */

@@ -1,10 +1,7 @@
-import { safe } from '../model/safe.ts'
+import { safe } from '../model/format.ts'
 import type { Explanation } from '../shapes.ts'
-import { Age } from './age.tsx'
-import { Prose } from './prose.tsx'
-import { Pill, StatusPill } from './status.tsx'
-import { actionStyle } from './verdict-style.ts'
-import { WorkerName } from './worker-name.tsx'
+import { Age, Prose, WorkerName } from './text.tsx'
+import { actionStyle, Pill, StatusPill } from './status.tsx'
 
 /** A verdict: the reason first, then the evidence, what would change it, and the settings that apply. */
 export function ExplanationDetails({ explanation }: { explanation: Explanation }) {

@@ -1,14 +1,10 @@
-import { jsonText } from '../model/safe.ts'
-import { shortId } from '../model/format.ts'
+import { jsonText, shortId } from '../model/format.ts'
 import type { AuditEntry } from '../shapes.ts'
-import { Age } from './age.tsx'
+import { Age, sentence, Text } from './text.tsx'
 import { compareFields, type FieldChange } from './change.ts'
 import { CopyJson } from './copy.tsx'
 import { Link } from './link.tsx'
-import { sentence } from './sentence.ts'
-import { Pill } from './status.tsx'
-import { Text } from './text.tsx'
-import { actionStyle } from './verdict-style.ts'
+import { actionStyle, Pill } from './status.tsx'
 
 /** Entries of the audit trail: action, subject, actor, reason, and what changed. */
 export function AuditList({ of }: { of: readonly AuditEntry[] }) {

@@ -1,5 +1,5 @@
-import type { Tone } from '../model/status-style.ts'
-import { plural, formatNumber, percent } from '../model/format.ts'
+import type { Tone } from './status.tsx'
+import { formatNumber, percent, plural } from '../model/format.ts'
 
 /** How far it is. Without a known total there is no bar to lie with, only what is done. */
 export function Progress(props: {

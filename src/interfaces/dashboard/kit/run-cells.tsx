@@ -1,10 +1,8 @@
-import { STATUS_STYLES, type Tone } from '../model/status-style.ts'
-import { safe } from '../model/safe.ts'
-import { formatEta, formatNumber, formatRow, shortId } from '../model/format.ts'
+import { STATUS_STYLES, StatusPill, type Tone } from './status.tsx'
+import { formatEta, formatNumber, formatRow, safe, shortId } from '../model/format.ts'
 import type { ListedRun } from '../shapes.ts'
 import { Link } from './link.tsx'
 import { Progress } from './progress.tsx'
-import { StatusPill } from './status.tsx'
 
 /** A run in a list, cell by cell: the first screen and the list of runs show it alike. */
 

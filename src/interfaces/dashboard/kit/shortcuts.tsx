@@ -9,7 +9,7 @@ const KEY = 'unstuck-keys'
 const isOpen = observable(false)
 
 /** Shows the help. */
-export function openShortcuts(): void {
+function openShortcuts(): void {
   isOpen.set(true)
 }
 

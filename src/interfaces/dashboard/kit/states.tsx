@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact'
 import type { ApiError } from '../api.ts'
 import { Button } from './button.tsx'
 import { CopyCommand } from './copy.tsx'
-import { Prose } from './prose.tsx'
+import { Prose } from './text.tsx'
 import { Icon, type IconName } from './icon.tsx'
 
 /** Nothing to show, and what to do about it: a command to copy, or a button (clear the filters). */

@@ -1,5 +1,7 @@
-import { linkable, safe } from '../model/safe.ts'
+import { formatAge, formatTimes, linkable, safe } from '../model/format.ts'
 import { Icon } from './icon.tsx'
+import { useCallback } from 'preact/hooks'
+import { useTimeText } from '../clock.ts'
 
 /**
  * Text that came from outside (a key, a url, an error, a name): kept apart from the direction of the text around it,
@@ -26,4 +28,44 @@ export function OutsideLink({ url, clip }: { url: string; clip?: boolean }) {
       <span class="visually-hidden">(opens another site)</span>
     </a>
   )
+}
+
+/** A sentence of ours, in which commands stand between backticks. */
+export function Prose({ text }: { text: string }) {
+  // Every second part was between two of them; a lone one at the end opens nothing.
+  const parts = safe(text).split('`')
+  if (parts.length % 2 === 0) return <>{safe(text)}</>
+  return <>{parts.map((part, i) => (i % 2 === 1 ? <code key={i}>{part}</code> : part))}</>
+}
+
+/** How long ago, counting on. The moment itself, local and UTC, is in the title. */
+export function Age({ at, none = '–' }: { at: string | null; none?: string }) {
+  const moment = at === null ? null : Date.parse(at)
+  const words = useTimeText(
+    useCallback((now) => (moment === null ? none : formatAge(moment, now)), [moment, none]),
+  )
+  if (at === null || moment === null) return <span class="faint">{none}</span>
+  return (
+    <time class="age" dateTime={at} title={formatTimes(moment)}>
+      {words}
+    </time>
+  )
+}
+
+type ProcessRef = { readonly label: string | null; readonly host: string; readonly pid: number }
+
+/** A process on a host, or what a table of the user's own calls it. */
+export function WorkerName({ is: { label, host, pid } }: { is: ProcessRef }) {
+  if (label !== null) return <>{safe(label)}</>
+  return (
+    <>
+      {safe(host)}, process <span class="mono">{pid}</span>
+    </>
+  )
+}
+
+/** A reason as it stands in a verdict, written as a sentence. */
+export function sentence(reason: string): string {
+  const begun = reason.charAt(0).toUpperCase() + reason.slice(1)
+  return begun === '' || /[.!?]$/.test(begun) ? begun : `${begun}.`
 }

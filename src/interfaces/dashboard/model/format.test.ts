@@ -1,6 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { formatAge, formatTimes, plural, formatEta, percent } from './format.ts'
+import {
+  formatAge,
+  formatEta,
+  formatTimes,
+  jsonText,
+  linkable,
+  percent,
+  plural,
+  safe,
+} from './format.ts'
 
 const NOW = Date.parse('2026-11-16T12:00:00Z')
 
@@ -46,4 +55,32 @@ test('one is one, and many are many', () => {
   assert.equal(plural(1, 'target'), '1 target')
   assert.equal(plural(12_480, 'target'), '12,480 targets')
   assert.equal(plural(2, 'entry', 'entries'), '2 entries')
+})
+
+test('control and direction characters are shown, not obeyed', () => {
+  assert.equal(safe('a\u202egpj.exe\u0000\u001b[31m'), String.raw`a\u202egpj.exe\x00\x1b[31m`)
+  assert.equal(safe('Zürich 東京 👩‍👩‍👧'), 'Zürich 東京 👩‍👩‍👧')
+})
+
+test('lines stay lines', () => {
+  assert.equal(safe('Error: no\r\n    at a\n    at b'), 'Error: no\n    at a\n    at b')
+})
+
+test('JSON for people escapes what the characters would do, and keeps big and odd values exact', () => {
+  assert.equal(jsonText({ a: '\u202e', b: 'x' }), '{\n  "a": "\\u202e",\n  "b": "x"\n}')
+})
+
+test('only http and https addresses can be followed', () => {
+  assert.equal(linkable('https://example.com/a?b=1'), 'https://example.com/a?b=1')
+  for (const text of [
+    'javascript:alert(1)',
+    ' java\nscript:alert(1)',
+    'data:text/html,x',
+    'file:///etc/passwd',
+    '/relative',
+    '',
+    null,
+  ]) {
+    assert.equal(linkable(text), null, String(text))
+  }
 })

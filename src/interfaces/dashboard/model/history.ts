@@ -1,27 +1,43 @@
-import type { AuditEntry, Execution } from '../shapes.ts'
+import type { InferOutput } from 'valibot'
+import type * as answers from '../../../presenters/schema/results.ts'
 
-/** What happened to a run, one after the other: deeds from the audit trail and the executions of a wrapped command. */
-export type TimelineEvent =
-  | {
-      readonly kind: 'deed'
-      readonly at: string
-      readonly entry: AuditEntry & { key?: string | null }
-    }
-  | { readonly kind: 'began' | 'ended'; readonly at: string; readonly execution: Execution }
+/** What was done to the runs of one source. */
+export type SourceTotals = {
+  readonly source: string
+  /** Most frequent first. */
+  readonly actions: readonly { readonly action: string; readonly count: number }[]
+  readonly total: number
+  readonly lastAt: string
+}
 
-/** Newest first. */
-export function timelineEvents(
-  audit: readonly (AuditEntry & { key?: string | null })[],
-  executions: readonly Execution[],
-): TimelineEvent[] {
-  const all: TimelineEvent[] = [
-    ...audit.map((entry) => ({ kind: 'deed' as const, at: entry.at, entry })),
-    ...executions.flatMap((execution): TimelineEvent[] => [
-      { kind: 'began', at: execution.startedAt, execution },
-      ...(execution.finishedAt === null
-        ? []
-        : [{ kind: 'ended' as const, at: execution.finishedAt, execution }]),
-    ]),
-  ]
-  return all.toSorted((a, b) => b.at.localeCompare(a.at))
+/** One line per source, those with the newest deed first. */
+export function totalsBySource(counts: HistoryAnswer['counts']): SourceTotals[] {
+  return [...Map.groupBy(counts, ({ source }) => source)]
+    .map(([source, all]) => ({
+      source,
+      actions: all
+        .toSorted((a, b) => b.count - a.count)
+        .map(({ action, count }) => ({ action, count })),
+      total: all.reduce((sum, { count }) => sum + count, 0),
+      lastAt: all.map(({ lastAt }) => lastAt).reduce((a, b) => (a > b ? a : b)),
+    }))
+    .toSorted((a, b) => (a.lastAt < b.lastAt ? 1 : -1))
+}
+
+/** A part of the trail, and how often what was done. */
+export type HistoryAnswer = InferOutput<typeof answers.history>
+
+/** What recovery does. A person may do some of it too. */
+const RECOVERIES: readonly string[] = [
+  'resume',
+  'replan',
+  'retry',
+  'park',
+  'hold',
+  'fail',
+  'abandon',
+]
+
+export function isRecovery({ action }: { readonly action: string }): boolean {
+  return RECOVERIES.includes(action)
 }

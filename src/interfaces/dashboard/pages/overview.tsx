@@ -1,5 +1,6 @@
-import { ActionButtons } from '../kit/action-host.tsx'
-import { Age } from '../kit/age.tsx'
+import { Charts } from './overview-charts.tsx'
+import { ActionButtons } from '../kit/actions.tsx'
+import { Age } from '../kit/text.tsx'
 import { CopyCommand } from '../kit/copy.tsx'
 import { Icon, type IconName } from '../kit/icon.tsx'
 import { Link } from '../kit/link.tsx'
@@ -8,14 +9,18 @@ import { Section, useTitle } from '../kit/section.tsx'
 import { Empty, Failure, Loading } from '../kit/states.tsx'
 import { Table } from '../kit/table.tsx'
 import { useLive } from '../live.ts'
-import { formatNumber, plural } from '../model/format.ts'
-import { safe } from '../model/safe.ts'
-import type { Tone } from '../model/status-style.ts'
+import { formatNumber, plural, safe } from '../model/format.ts'
+import { Pill, StatusPill, type Tone } from '../kit/status.tsx'
 import { useResource } from '../resource.ts'
 import { useHasRole } from '../session.ts'
-import type { Alert, ListedRun, Overview as Shape } from '../shapes.ts'
-import { Charts } from './overview/charts.tsx'
-import { SystemSummary } from './overview/system-summary.tsx'
+import type {
+  Alert,
+  ListedRun,
+  Liveness,
+  Overview,
+  Overview as Shape,
+  RunStatus,
+} from '../shapes.ts'
 
 /** The first screen. Live; the first data is fetched, so that it also works without a stream. */
 export function Overview() {
@@ -213,5 +218,92 @@ function FirstSteps() {
       <h2>Wrap a scraper in any language</h2>
       <CopyCommand command="unstuck run shop --interval 30m -- python scraper.py" />
     </section>
+  )
+}
+
+const LIVENESS_ORDER: readonly Liveness[] = ['present', 'stalled', 'silent', 'gone', 'unknown']
+const STATUSES: readonly RunStatus[] = [
+  'running',
+  'queued',
+  'interrupted',
+  'succeeded',
+  'failed',
+  'cancelled',
+  'abandoned',
+]
+
+/** Around the live runs: the workers by their signs of life, wrapped commands, and all runs ever. */
+function SystemSummary({ overview }: { overview: Overview }) {
+  const { workers, totals, sourceLocks } = overview
+  const livenessCounts = LIVENESS_ORDER.filter((liveness) => (workers[liveness] ?? 0) > 0)
+  const statuses = STATUSES.filter((status) => (totals[status] ?? 0) > 0)
+  return (
+    <div class="columns">
+      <Section title="Workers" aside={<Link to="/workers">All workers</Link>}>
+        {livenessCounts.length === 0 ? (
+          <p class="pad faint">No worker is there.</p>
+        ) : (
+          <Tally of={livenessCounts} counts={workers} to="/workers?liveness=" />
+        )}
+      </Section>
+      {sourceLocks.length > 0 && (
+        <Section title="Wrapped commands">
+          <ul class="list">
+            {sourceLocks.map((command) => (
+              <Command key={command.source} command={command} />
+            ))}
+          </ul>
+        </Section>
+      )}
+      <Section title="All runs" aside={<Link to="/runs">All runs</Link>}>
+        {statuses.length === 0 ? (
+          <p class="pad faint">None yet.</p>
+        ) : (
+          <Tally of={statuses} counts={totals} to="/runs?status=" />
+        )}
+      </Section>
+    </div>
+  )
+}
+
+function Tally(props: {
+  of: readonly (Liveness | RunStatus)[]
+  counts: Readonly<Record<string, number>>
+  to: string
+}) {
+  return (
+    <ul class="tally">
+      {props.of.map((state) => (
+        <li key={state}>
+          <Link to={props.to + state} class="tally-count">
+            {formatNumber(props.counts[state] ?? 0)}
+          </Link>
+          <StatusPill is={state} />
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+function Command({ command }: { command: Overview['sourceLocks'][number] }) {
+  const { source, gaveUp, endingSince, since, worker } = command
+  const pill = gaveUp ? (
+    <Pill tone="bad" icon="stop" label="given up" />
+  ) : endingSince ? (
+    <Pill tone="warn" icon="clock" label="being ended" />
+  ) : (
+    <Pill tone="good" icon="pulse" label={worker === null ? 'between runs' : 'watched'} />
+  )
+  return (
+    <li class="row">
+      <Link to={`/runs?source=${encodeURIComponent(source)}`} class="row-link">
+        {safe(source)}
+      </Link>
+      {pill}
+      <span class="soft small">
+        since <Age at={gaveUp?.at ?? endingSince ?? since} />
+        {gaveUp && `: ${safe(gaveUp.because)}`}
+      </span>
+    </li>
   )
 }

@@ -1,19 +1,16 @@
-import { ActionButtons, useCompletedActions } from '../kit/action-host.tsx'
-import { Age } from '../kit/age.tsx'
+import { ActionButtons, useCompletedActions } from '../kit/actions.tsx'
+import { Age, OutsideLink, Text, WorkerName } from '../kit/text.tsx'
 import { CopyButton, CopyJson } from '../kit/copy.tsx'
 import { ExplanationDetails } from '../kit/explanation.tsx'
 import { Link } from '../kit/link.tsx'
 import { Facts, PageHead, Section } from '../kit/section.tsx'
 import { Empty, Failure, Loading } from '../kit/states.tsx'
 import { StatusPill } from '../kit/status.tsx'
-import { OutsideLink, Text } from '../kit/text.tsx'
-import { WorkerName } from '../kit/worker-name.tsx'
-import { jsonText, safe } from '../model/safe.ts'
-import { formatNumber, shortId } from '../model/format.ts'
+import { formatNumber, jsonText, safe, shortId } from '../model/format.ts'
 import { useResource } from '../resource.ts'
 import { navigate } from '../router.ts'
 import type { Explanation, Target, TargetDetail } from '../shapes.ts'
-import { Timeline } from './run/timeline.tsx'
+import { Timeline } from '../kit/timeline.tsx'
 
 const FRESH_MS = 3_000
 

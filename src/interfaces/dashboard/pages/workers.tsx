@@ -1,19 +1,16 @@
-import { ActionButtons } from '../kit/action-host.tsx'
-import { Age } from '../kit/age.tsx'
+import { ActionButtons } from '../kit/actions.tsx'
+import { Age, sentence, Text } from '../kit/text.tsx'
 import { Filters, useFilters } from '../kit/filters.tsx'
 import { Link } from '../kit/link.tsx'
 import { PageHead, Section } from '../kit/section.tsx'
 import { Empty, Loaded } from '../kit/states.tsx'
 import { StatusPill } from '../kit/status.tsx'
-import { sentence } from '../kit/sentence.ts'
-import { Table, type Column } from '../kit/table.tsx'
-import { Text } from '../kit/text.tsx'
+import { type Column, Table } from '../kit/table.tsx'
 import { useLive } from '../live.ts'
-import { plural, formatNumber, shortId } from '../model/format.ts'
+import { formatNumber, plural, shortId } from '../model/format.ts'
 import { useResource } from '../resource.ts'
 import type { Liveness, Overview, Page, Worker } from '../shapes.ts'
-import { LIVENESS_ORDER, sortWorkers } from './workers/order.ts'
-import { LivenessLegend } from './workers/liveness-legend.tsx'
+import { LIVENESS_ORDER, sortWorkers } from '../model/workers.ts'
 
 const SPEC = { liveness: 'many', q: 'one' } as const
 
@@ -155,4 +152,52 @@ function fieldsFor(workers: readonly Worker[]) {
       options: there.map((liveness) => ({ value: liveness, label: liveness })),
     },
   ]
+}
+
+const MEANINGS: readonly { readonly liveness: Liveness; readonly means: string }[] = [
+  { liveness: 'present', means: 'It holds its lock or beats in time.' },
+  {
+    liveness: 'gone',
+    means:
+      'Proven dead: the kernel or the database freed the lock that only its end frees, or its process no longer exists. What it held is taken back at once.',
+  },
+  {
+    liveness: 'silent',
+    means:
+      'Presumed dead: no beat for a whole lease. What it held is taken back; should it wake up, its late writes are refused.',
+  },
+  {
+    liveness: 'stalled',
+    means:
+      'It beats, but its work has not moved for longer than the policy allows. A person is told; the policy may also stop it.',
+  },
+  {
+    liveness: 'unknown',
+    means: 'Cannot be told from here, so nothing is done to it.',
+  },
+]
+
+/** The five words, for those who read them for the first time. `hasRows`: some are known by tables of the user's own. */
+function LivenessLegend({ hasRows }: { hasRows: boolean }) {
+  return (
+    <Section title="What the signs mean">
+      <dl class="legend">
+        {MEANINGS.map(({ liveness, means }) => (
+          <div key={liveness}>
+            <dt>
+              <StatusPill is={liveness} />
+            </dt>
+            <dd>{means}</dd>
+          </div>
+        ))}
+      </dl>
+      {hasRows && (
+        <p class="legend-note">
+          Of who works on rows of tables of your own, those tables and the config’s alive() are all
+          that is known. Nothing refuses their late writes: a row is only written to while it is as
+          it was judged.
+        </p>
+      )}
+    </Section>
+  )
 }

@@ -1,11 +1,11 @@
+import { Section } from '../kit/section.tsx'
+import { Loaded } from '../kit/states.tsx'
+import { useResource } from '../resource.ts'
+import type { Series } from '../shapes.ts'
 import { useMemo } from 'preact/hooks'
-import { Chart } from '../../kit/chart.tsx'
-import { useFilters } from '../../kit/filters.tsx'
-import { Section } from '../../kit/section.tsx'
-import { Loaded } from '../../kit/states.tsx'
-import { perMinute } from '../../model/series.ts'
-import { useResource } from '../../resource.ts'
-import type { Series } from '../../shapes.ts'
+import { Chart } from '../kit/chart.tsx'
+import { useFilters } from '../kit/filters.tsx'
+import { perMinute } from '../model/series.ts'
 
 const RANGES = [
   { value: '', label: '1 h', since: '1h' },

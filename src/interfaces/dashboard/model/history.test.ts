@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { totalsBySource } from './counts.ts'
+import { totalsBySource } from './history.ts'
 
 test('one line per source: the newest operation first, and the most frequent action', () => {
   const at = (hour: number) => `2026-11-16T0${hour}:00:00.000Z`

@@ -1,5 +1,5 @@
 import { observable, useObserved } from '../observable.ts'
-import { safe } from '../model/safe.ts'
+import { safe } from '../model/format.ts'
 import { useHasRole } from '../session.ts'
 import type { AllowedAction } from '../shapes.ts'
 import { ActionDialog } from './action-dialog.tsx'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Worker } from '../../shapes.ts'
-import { sortWorkers } from './order.ts'
+import type { Worker } from '../shapes.ts'
+import { sortWorkers } from './workers.ts'
 
 const worker = (id: string, liveness: Worker['liveness'], source = 'shop', host = 'a'): Worker => ({
   id,

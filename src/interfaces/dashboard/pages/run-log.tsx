@@ -1,12 +1,11 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
-import { Button } from '../../kit/button.tsx'
-import { CopyButton } from '../../kit/copy.tsx'
-import { Prose } from '../../kit/prose.tsx'
-import { Section } from '../../kit/section.tsx'
-import { useLiveEvents } from '../../live.ts'
-import { safe } from '../../model/safe.ts'
-import { formatLocalTime } from '../../model/format.ts'
-import type { LogLine, LogPage } from '../../shapes.ts'
+import { Button } from '../kit/button.tsx'
+import { CopyButton } from '../kit/copy.tsx'
+import { Prose } from '../kit/text.tsx'
+import { Section } from '../kit/section.tsx'
+import { useLiveEvents } from '../live.ts'
+import { formatLocalTime, safe } from '../model/format.ts'
+import type { LogLine, LogPage } from '../shapes.ts'
 
 /** More than this is what `unstuck logs` and the file are for. */
 const KEPT = 2_000

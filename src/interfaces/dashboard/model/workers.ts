@@ -1,4 +1,4 @@
-import type { Liveness, Worker } from '../../shapes.ts'
+import type { Liveness, Worker } from '../shapes.ts'
 
 /** Worst first. */
 export const LIVENESS_ORDER: readonly Liveness[] = [

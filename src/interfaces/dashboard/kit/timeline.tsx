@@ -1,13 +1,11 @@
 import { useState } from 'preact/hooks'
-import { Age } from '../../kit/age.tsx'
-import { Button } from '../../kit/button.tsx'
-import { compareFields } from '../../kit/change.ts'
-import { Link } from '../../kit/link.tsx'
-import { Section } from '../../kit/section.tsx'
-import { safe } from '../../model/safe.ts'
-import { timelineEvents, type TimelineEvent } from '../../model/history.ts'
-import { plural, formatDuration, shortId } from '../../model/format.ts'
-import type { AuditEntry, Execution } from '../../shapes.ts'
+import { Age } from './text.tsx'
+import { Button } from './button.tsx'
+import { compareFields } from './change.ts'
+import { Link } from './link.tsx'
+import { Section } from './section.tsx'
+import { formatDuration, plural, safe, shortId } from '../model/format.ts'
+import type { AuditEntry, Execution } from '../shapes.ts'
 
 const SHOWN = 8
 
@@ -118,4 +116,30 @@ function ExecutionRow({ kind, execution }: { kind: 'began' | 'ended'; execution:
       </p>
     </>
   )
+}
+
+/** What happened to a run, one after the other: deeds from the audit trail and the executions of a wrapped command. */
+type TimelineEvent =
+  | {
+      readonly kind: 'deed'
+      readonly at: string
+      readonly entry: AuditEntry & { key?: string | null }
+    }
+  | { readonly kind: 'began' | 'ended'; readonly at: string; readonly execution: Execution }
+
+/** Newest first. */
+function timelineEvents(
+  audit: readonly (AuditEntry & { key?: string | null })[],
+  executions: readonly Execution[],
+): TimelineEvent[] {
+  const all: TimelineEvent[] = [
+    ...audit.map((entry) => ({ kind: 'deed' as const, at: entry.at, entry })),
+    ...executions.flatMap((execution): TimelineEvent[] => [
+      { kind: 'began', at: execution.startedAt, execution },
+      ...(execution.finishedAt === null
+        ? []
+        : [{ kind: 'ended' as const, at: execution.finishedAt, execution }]),
+    ]),
+  ]
+  return all.toSorted((a, b) => b.at.localeCompare(a.at))
 }

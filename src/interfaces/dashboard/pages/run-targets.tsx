@@ -1,23 +1,77 @@
+import { CountLink, Link } from '../kit/link.tsx'
+import { Progress } from '../kit/progress.tsx'
+import { Section } from '../kit/section.tsx'
+import { type Column, More, Table } from '../kit/table.tsx'
+import { writeFilters } from '../model/filters.ts'
+import { formatNumber, plural, safe } from '../model/format.ts'
+import type { GroupCounts, RunDetail, Target, TargetStatus } from '../shapes.ts'
 import { useEffect } from 'preact/hooks'
-import { useCompletedActions } from '../../kit/action-host.tsx'
-import { Age } from '../../kit/age.tsx'
-import { Filters, useFilters, type FilterField } from '../../kit/filters.tsx'
-import { Link } from '../../kit/link.tsx'
-import { More } from '../../kit/more.tsx'
-import { Section } from '../../kit/section.tsx'
-import { Empty, Failure, Loading } from '../../kit/states.tsx'
-import { StatusPill } from '../../kit/status.tsx'
-import { Table } from '../../kit/table.tsx'
-import { Text } from '../../kit/text.tsx'
-import { writeFilters } from '../../model/filters.ts'
-import { safe } from '../../model/safe.ts'
-import { STATUS_STYLES } from '../../model/status-style.ts'
-import { formatNumber } from '../../model/format.ts'
-import { useList, type List } from '../../resource.ts'
-import { focusSection } from '../../router.ts'
-import type { RunDetail, Target, TargetStatus } from '../../shapes.ts'
+import { useCompletedActions } from '../kit/actions.tsx'
+import { Age, Text } from '../kit/text.tsx'
+import { type FilterField, Filters, useFilters } from '../kit/filters.tsx'
+import { Empty, Failure, Loading } from '../kit/states.tsx'
+import { STATUS_STYLES, StatusPill } from '../kit/status.tsx'
+import { type List, useList } from '../resource.ts'
+import { focusSection } from '../router.ts'
 
-export const TARGET_FILTERS = { status: 'many', group: 'one', q: 'one' } as const
+/** Progress group by group. Not there for a run without groups. */
+export function Groups({ detail: { run, groups } }: { detail: RunDetail }) {
+  const named = groups.filter(({ group }) => group !== null)
+  if (named.length === 0) return null
+  const to = (group: string | null, status?: TargetStatus) =>
+    `/runs/${run.id}${writeFilters(TARGET_FILTERS, { group: group ?? '', status: status ? [status] : [] })}#targets`
+  const count = (head: string, status: TargetStatus): Column<GroupCounts> => ({
+    head,
+    isNumber: true,
+    cell: (row) => <CountLink count={row[status]} to={to(row.group, status)} />,
+  })
+  return (
+    <Section title="By group" note={plural(named.length, 'group')}>
+      <Table
+        caption="Progress by group"
+        rows={groups}
+        rowKey={({ group }) => group ?? ''}
+        columns={[
+          {
+            head: 'Group',
+            isTitle: true,
+            cell: ({ group }) =>
+              group === null ? (
+                <span class="faint">without a group</span>
+              ) : (
+                <Link to={to(group)} class="row-link">
+                  <bdi>{safe(group)}</bdi>
+                </Link>
+              ),
+          },
+          {
+            head: 'Done',
+            isWide: true,
+            cell: (row) => (
+              <Progress
+                label={`Progress of ${safe(row.group ?? 'targets without a group')}`}
+                done={row.done}
+                total={row.total}
+                bad={row.failed + row.stuck + row.parked}
+                isTotalKnown={run.planned}
+                tone={row.done === row.total ? 'good' : run.health === null ? 'quiet' : 'busy'}
+              />
+            ),
+          },
+          count('In progress', 'in_progress'),
+          count('Planned', 'planned'),
+          count('Failed', 'failed'),
+          count('Stuck', 'stuck'),
+          count('Parked', 'parked'),
+          { head: 'Pages', isNumber: true, cell: (row) => formatNumber(row.pages) },
+          { head: 'Items', isNumber: true, cell: (row) => formatNumber(row.extracted) },
+        ]}
+      />
+    </Section>
+  )
+}
+
+const TARGET_FILTERS = { status: 'many', group: 'one', q: 'one' } as const
 const STATUSES: readonly TargetStatus[] = [
   'planned',
   'in_progress',
