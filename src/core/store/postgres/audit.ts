@@ -4,9 +4,7 @@ import { timestamp, ms, sql, type Connection, type Database } from './database.t
 import { stripNulJson } from './strip-nul.ts'
 
 // A JSON null comes out of a record as no value at all.
-const RECORD = sql(
-  'audit:record',
-  /* sql */ `
+const RECORD = sql('audit:record')`
   INSERT INTO unstuck.audit (actor, action, source, run_id, target_id, because, evidence, before, after)
   SELECT e.actor, e.action, e.source, e.run, e.target, e.because, coalesce(e.evidence, 'null'), e.before, e.after
     FROM ROWS FROM (
@@ -15,38 +13,29 @@ const RECORD = sql(
         before jsonb, after jsonb)
     ) WITH ORDINALITY AS e (actor, action, source, run, target, because, evidence, before, after, nth)
    ORDER BY e.nth
-`,
-)
+`
 
 // Ordered by the column, not by what is answered of it: so the index is walked.
 const LIST = (name: string, where: string, order: string) =>
-  sql(
-    `audit:${name}`,
-    /* sql */ `
+  sql(`audit:${name}`, 'anew')`
   SELECT id::float8 AS id, ${ms('at')} AS at, actor, action, source, run_id, target_id, because, evidence,
          before, after
     FROM unstuck.audit
    WHERE ${where} AND at >= ${timestamp('$3')}
      AND ($4::text IS NULL OR source = $4)
    ORDER BY ${order} LIMIT $2
-`,
-    'anew',
-  )
+`
 export const FORWARD = LIST('forward', 'id > $1', 'audit.id')
 export const BACKWARD = LIST('backward', 'id < $1', 'audit.id DESC')
 const OF_RUN = 'run_id = $5 AND ($6::uuid IS NULL OR target_id = $6)'
 const OF_RUN_FORWARD = LIST('run-forward', `${OF_RUN} AND id > $1`, 'audit.id')
 const OF_RUN_BACKWARD = LIST('run-backward', `${OF_RUN} AND id < $1`, 'audit.id DESC')
 
-const COUNTS = sql(
-  'audit:counts',
-  /* sql */ `
+const COUNTS = sql('audit:counts', 'anew')`
   SELECT source, action, count(*)::int AS count, ${ms('max(at)')} AS "lastAt" FROM unstuck.audit
    WHERE at >= ${timestamp('$1')} AND ($2::text IS NULL OR source = $2)
    GROUP BY source, action ORDER BY source COLLATE "C", action COLLATE "C"
-`,
-  'anew',
-)
+`
 
 export type NewEntry = Omit<AuditEntry, 'id' | 'at'>
 

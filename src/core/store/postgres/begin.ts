@@ -13,50 +13,36 @@ import { ADD_ON_CONFLICT } from './counters.ts'
 
 // Its worker cannot be retired between this claim and its commit. With it, the guard that somebody else holds who has
 // not ended.
-const LOCK_WORKER = sql(
-  'begin:worker',
-  /* sql */ `
+const LOCK_WORKER = sql('begin:worker')`
   WITH me AS MATERIALIZED (SELECT id FROM unstuck.worker WHERE id = $1 AND ${MAY_CLAIM} FOR SHARE),
   other AS (
     SELECT ${SOURCE_LOCK_COLUMNS} FROM unstuck.source_lock g JOIN unstuck.worker w ON w.id = g.worker_id
      WHERE g.source = $2 AND g.worker_id <> $1 AND w.ended_at IS NULL
   )
   SELECT EXISTS (SELECT FROM me) AS may_claim, other.* FROM (SELECT) AS always LEFT JOIN other ON true
-`,
-)
-const LIVE_RUN = sql(
-  'begin:live',
-  /* sql */ `
+`
+const LIVE_RUN = sql('begin:live')`
   SELECT r.id AS run, r.kind, t.id AS target, t.status, t.claim_id
     FROM unstuck.run r LEFT JOIN unstuck.target t ON t.run_id = r.id AND r.kind = 'single'
    WHERE r.source = $1 AND r.status IN ${LIVE}
    LIMIT 1
-`,
-)
-const START = sql(
-  'begin:insert',
-  /* sql */ `
+`
+const START = sql('begin:insert')`
   INSERT INTO unstuck.run (id, source, kind, status, policy, planned_at)
   VALUES ($1, $2, 'single', 'queued', $3, clock_timestamp())
   ON CONFLICT DO NOTHING
   RETURNING id
-`,
-)
-const ADD_TARGET = sql(
-  'begin:target',
-  /* sql */ `
+`
+const ADD_TARGET = sql('begin:target')`
   WITH counted AS (
     INSERT INTO unstuck.run_counters (run_id, group_name, writer, planned) VALUES ($3, '', $1, 1)
     ${ADD_ON_CONFLICT}
   )
   INSERT INTO unstuck.target (id, run_id, key) VALUES ($2, $3, $4)
-`,
-)
+`
 // The run first, then its target: as everybody who moves a run does. One that has ended since the look is not begun.
 // Its owner holds nothing else, so a crash counts as one made alone.
-const TAKE = sql(
-  'begin:take',
-  /* sql */ `
+const TAKE = sql('begin:take')`
   WITH live AS MATERIALIZED (
     SELECT id FROM unstuck.run WHERE id = $5 AND status IN ${LIVE} FOR UPDATE
   ),
@@ -82,9 +68,8 @@ const TAKE = sql(
     ${ADD_ON_CONFLICT}
   )
   TABLE claimed
-`,
-)
-const HELD = sql('begin:held', `SELECT ${CLAIM_COLUMNS} FROM unstuck.target t WHERE t.id = $1`)
+`
+const HELD = sql('begin:held')`SELECT ${CLAIM_COLUMNS} FROM unstuck.target t WHERE t.id = $1`
 
 const BEGIN_TRIES = 20
 

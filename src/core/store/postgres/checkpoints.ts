@@ -18,9 +18,7 @@ import { internalFunctions, runInTransaction, UserCodeError } from './user-trans
 // the same items wait for each other instead of locking each other out; of the same item twice the later is kept.
 // Its data moves, and its version with it, only when it differs. `held` stands for a literal that would lead the
 // planner to read the index of all claims instead of looking up one target.
-export const CHECKPOINT = sql(
-  'checkpoint:advance',
-  /* sql */ `
+export const CHECKPOINT = sql('checkpoint:advance')`
   WITH page AS MATERIALIZED (
     SELECT *, 'in_progress' AS held FROM json_to_recordset($2::json) AS p (
       n int, source text, target uuid, epoch int, claim_id uuid, expected_seq int, page int,
@@ -74,8 +72,7 @@ export const CHECKPOINT = sql(
     ${ADD_ON_CONFLICT}
   )
   SELECT n, checkpoint_seq FROM advanced
-`,
-)
+`
 
 type Numbered = { readonly n: number; readonly page: Checkpoint }
 type Settled = { readonly n: number; readonly outcome: Outcome<{ seq: number }> }

@@ -71,9 +71,9 @@ const END = /* sql */ `
   )
   SELECT n FROM ended
 `
-const FINISH = sql('finish', END)
-const FAIL = sql('fail', END)
-const RELEASE = sql('release', END)
+const FINISH = sql('finish')`${END}`
+const FAIL = sql('fail')`${END}`
+const RELEASE = sql('release')`${END}`
 
 // The run first, then its target: as everybody who moves a run does. Progress strikes off errors and crashes.
 const ACTIVE = (isProgress: string): string => /* sql */ `
@@ -95,26 +95,20 @@ const ACTIVE = (isProgress: string): string => /* sql */ `
     ${ADD_ON_CONFLICT}
   )
 `
-const PROGRESS = sql(
-  'progress',
-  /* sql */ `
+const PROGRESS = sql('progress')`
   ${ACTIVE('coalesce(progress_done, 0) < $5')}
   UPDATE unstuck.run r SET progress_done = $5, progress_total = $6
     FROM held WHERE r.id = held.run_id
   RETURNING r.id
-`,
-)
-const TOUCH = sql(
-  'activity',
-  /* sql */ `
+`
+const TOUCH = sql('activity')`
   ${ACTIVE('artifacts < $5')},
   grown AS (
     UPDATE unstuck.run r SET artifacts = $5 FROM held
      WHERE r.id = held.run_id AND r.artifacts < $5
   )
   SELECT run_id FROM held
-`,
-)
+`
 
 type ClaimEndMethods = Pick<
   Store,

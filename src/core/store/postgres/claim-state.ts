@@ -17,23 +17,17 @@ export type ClaimState = {
   last_error: string | null
 }
 
-const CLAIM_STATE = sql(
-  'refused:read',
-  /* sql */ `
+const CLAIM_STATE = sql('refused:read')`
   SELECT id, status, epoch, claim_id, worker_id, checkpoint_seq, page, checkpoint_hash, last_error
     FROM unstuck.target WHERE id = ANY ($1::uuid[])
-`,
-)
-const COUNT = sql(
-  'refused:count',
-  /* sql */ `
+`
+const COUNT = sql('refused:count')`
   INSERT INTO unstuck.run_counters (run_id, group_name, writer, refused)
   SELECT t.run_id, t.group_name, $1, count(*)
     FROM unnest($2::uuid[]) AS refused (id) JOIN unstuck.target t USING (id)
    GROUP BY t.run_id, t.group_name ORDER BY t.run_id, t.group_name
   ${ADD_ON_CONFLICT}
-`,
-)
+`
 
 /** Where targets stand, for writes that the fence turned away. */
 export async function claimStates(

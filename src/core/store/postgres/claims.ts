@@ -23,9 +23,7 @@ export const TAKEN_UP = /* sql */ `
 // walk an index in its order and skip what others are just claiming. The worker's row is written last, and only when
 // there is something to claim: it cannot be retired meanwhile, its last heartbeat is recent, and the same call in another
 // session, which this one cannot see yet, takes nothing. A crash is counted here and struck off when the claim ends any other way.
-export const CLAIM = sql(
-  'claim',
-  /* sql */ `
+export const CLAIM = sql('claim')`
   WITH again AS (
     SELECT ${CLAIM_COLUMNS} FROM unstuck.target t
      WHERE t.worker_id = $2 AND t.status = 'in_progress' AND t.claim_id = ANY ($4::uuid[])
@@ -86,9 +84,8 @@ export const CLAIM = sql(
   )
   SELECT (SELECT ids FROM picked) IS NOT NULL AND NOT EXISTS (SELECT FROM asker) AS is_overtaken, answer.*
     FROM (SELECT) AS always LEFT JOIN (TABLE claimed UNION ALL TABLE again) AS answer ON true
-`,
-)
-const LOCK_WORKER = sql('claim:worker', `SELECT FROM unstuck.worker WHERE id = $1 FOR UPDATE`)
+`
+const LOCK_WORKER = sql('claim:worker')`SELECT FROM unstuck.worker WHERE id = $1 FOR UPDATE`
 
 type Row = { is_overtaken: boolean } & (ClaimedRow | { id: null })
 

@@ -48,9 +48,7 @@ export const SUMS = /* sql */ `
   coalesce(sum(t.refused), 0)::int         AS refused
 `
 
-const FOLD = sql(
-  'counters:fold',
-  /* sql */ `
+const FOLD = sql('counters:fold')`
   WITH folded AS (
     DELETE FROM unstuck.run_counters WHERE writer >= $1 || '/' AND writer < $1 || '0'
     RETURNING *
@@ -63,8 +61,7 @@ const FOLD = sql(
          max(last_activity_at)
     FROM folded GROUP BY run_id, group_name ORDER BY run_id, group_name
   ${ADD_ON_CONFLICT}
-`,
-)
+`
 
 /** Moves what a worker's connections wrote into the rows that stay. The sums are the same at every moment. */
 export async function foldCounters(db: Queryable, worker: string): Promise<void> {

@@ -24,9 +24,13 @@ export type Sql = {
   readonly planned: 'once' | 'anew'
 }
 
-/** `anew`: the best plan depends on the values, so it is not kept from call to call. */
-export function sql(name: string, text: string, planned: Sql['planned'] = 'once'): Sql {
-  return { name, text, planned }
+/** Names a statement: sql('claim')`WITH …`. `anew`: its best plan depends on the values, so it is not kept between calls. */
+export function sql(name: string, planned: Sql['planned'] = 'once') {
+  return (parts: TemplateStringsArray, ...values: readonly (string | number)[]): Sql => ({
+    name,
+    text: String.raw({ raw: parts }, ...values),
+    planned,
+  })
 }
 
 /** A time column as whole milliseconds. In floating point, by way of whole microseconds: exact, and four times as fast. */

@@ -3,27 +3,21 @@ import { processState } from '../../host/identity.ts'
 import type { Store } from '../store.ts'
 import { ms, sql, type Database } from './database.ts'
 
-const LEADER = sql(
-  'leader',
-  /* sql */ `
+const LEADER = sql('leader')`
   SELECT t.worker_id AS holder, ${ms('t.until - clock_timestamp()')} AS left_ms,
          w.ended_at IS NULL AS works, w.host, w.pid, w.start_ticks::float8 AS start_ticks, w.boot_id,
          w.pid_namespace
     FROM unstuck.leader t LEFT JOIN unstuck.worker w ON w.id = t.worker_id
    WHERE t.role = $1
-`,
-)
+`
 // A compare-and-set: of all that saw the turn come free, one gets it.
-const TAKE_LEADERSHIP = sql(
-  'leader:take',
-  /* sql */ `
+const TAKE_LEADERSHIP = sql('leader:take')`
   INSERT INTO unstuck.leader (role, worker_id, until)
   VALUES ($4, $1, clock_timestamp() + $2 * interval '1 millisecond')
   ON CONFLICT (role) DO UPDATE SET worker_id = excluded.worker_id, until = excluded.until
    WHERE leader.worker_id = excluded.worker_id OR leader.worker_id = $3 OR leader.until < clock_timestamp()
   RETURNING worker_id
-`,
-)
+`
 
 type LeaderRow = {
   holder: string

@@ -19,13 +19,11 @@ export const LISTED = COLUMNS(/* sql */ `
   left(t.next_url, ${N}) AS next_url, left(t.last_error, ${N}) AS last_error,
   CASE WHEN length(t.cursor::text) > ${N} THEN to_jsonb(left(t.cursor::text, ${N})) ELSE t.cursor END AS cursor,
   greatest(length(t.cursor::text), length(t.last_error), length(t.next_url), 0) > ${N} AS cut`)
-const TARGET = sql('target', `SELECT ${TARGET_COLUMNS} FROM unstuck.target t WHERE t.id = $1`)
+const TARGET = sql('target')`SELECT ${TARGET_COLUMNS} FROM unstuck.target t WHERE t.id = $1`
 
 // One walk along the index per status, merged: a page of the list costs the same however long the list is.
 const TARGETS = (name: string, columns: string): Sql =>
-  sql(
-    name,
-    /* sql */ `
+  sql(name)`
   SELECT ${columns}
     FROM unnest($2::text[]) AS asked (status)
    CROSS JOIN LATERAL (
@@ -35,32 +33,25 @@ const TARGETS = (name: string, columns: string): Sql =>
       ORDER BY id LIMIT $5
    ) AS t
    ORDER BY t.id LIMIT $5
-`,
-  )
+`
 const CUT = TARGETS('targets', LISTED)
 const WHOLE = TARGETS('targets:whole', TARGET_COLUMNS)
-export const BY_KEY = sql(
-  'targets:by-key',
-  `SELECT ${TARGET_COLUMNS} FROM unstuck.target t WHERE t.run_id = $1 AND t.key = ANY ($2::text[])`,
-)
-export const TARGETS_ENDING = sql(
-  'targets:ending',
-  `SELECT id FROM unstuck.target WHERE right(id::text, length($1)) = $1 LIMIT 3`,
-)
-const ITEMS = sql(
-  'items',
-  /* sql */ `
+export const BY_KEY = sql('targets:by-key')`
+  SELECT ${TARGET_COLUMNS} FROM unstuck.target t WHERE t.run_id = $1 AND t.key = ANY ($2::text[])
+`
+export const TARGETS_ENDING = sql('targets:ending')`
+  SELECT id FROM unstuck.target WHERE right(id::text, length($1)) = $1 LIMIT 3
+`
+const ITEMS = sql('items')`
   SELECT key, coalesce(url, CASE WHEN key_version > 0 THEN key END) AS url, data, version, run_id,
          ${ms('first_seen_at')} AS first_seen_at,
          ${ms('last_seen_at')} AS last_seen_at, ${ms('changed_at')} AS changed_at
     FROM unstuck.item WHERE source = $1 AND key > $2 ORDER BY key LIMIT $3
-`,
-)
+`
 
-const ITEMS_BY_RUN = sql(
-  'items:by-run',
-  `SELECT run_id AS run, count(*)::int AS items FROM unstuck.item WHERE source = $1 GROUP BY run_id`,
-)
+const ITEMS_BY_RUN = sql('items:by-run')`
+  SELECT run_id AS run, count(*)::int AS items FROM unstuck.item WHERE source = $1 GROUP BY run_id
+`
 
 /** Sorts before every id. */
 export const BEFORE_ALL = '00000000-0000-0000-0000-000000000000'

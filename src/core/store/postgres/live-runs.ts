@@ -6,9 +6,7 @@ import { LIVE } from './runs.ts'
 
 // Two statements, on two connections at once: to make and to read a thousand rows takes its time on either side. What is
 // zero or at its default is not sent.
-export const LIVE_RUNS = sql(
-  'runs:live-facts',
-  /* sql */ `
+export const LIVE_RUNS = sql('runs:live-facts')`
   SELECT r.id, r.source, r.kind, r.status, nullif(r.policy, '{}') AS policy, r.progress_done,
          r.progress_total, nullif(r.resumes, 0) AS resumes, nullif(r.retries, 0) AS retries, r.retry_of, ${ms('r.created_at')} AS created_at,
          ${ms('r.started_at')} AS started_at, ${ms('r.resumed_at')} AS resumed_at,
@@ -24,12 +22,9 @@ export const LIVE_RUNS = sql(
        ORDER BY key LIMIT 1 -- it has only one; so the index is walked, whatever the statistics say
     ) AS t ON true
    ORDER BY r.id DESC
-`,
-)
+`
 const SUM = (column: keyof CountersRow) => `nullif(sum(t.${column}), 0)::int AS ${column}`
-export const LIVE_COUNTERS = sql(
-  'runs:live-counters',
-  /* sql */ `
+export const LIVE_COUNTERS = sql('runs:live-counters')`
   SELECT r.id, counters.*
     FROM (SELECT id FROM unstuck.run WHERE status IN ${LIVE}) AS r
     CROSS JOIN LATERAL (
@@ -39,8 +34,7 @@ export const LIVE_COUNTERS = sql(
              ${ms('max(t.last_activity_at)')} AS last_activity_at
         FROM unstuck.run_counters t WHERE t.run_id = r.id
     ) AS counters
-`,
-)
+`
 
 export function liveRunMethods(db: Database): Pick<Store, 'liveRuns'> {
   return {

@@ -7,16 +7,14 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: FIRST_VERSION, name: 'initial', text: initial },
 ]
 
-const HAS_SCHEMA = sql(
-  'migrate:has-schema',
-  `SELECT to_regclass('unstuck.migration') IS NOT NULL AS found`,
-)
-const VERSION = sql(
-  'migrate:version',
-  `SELECT coalesce(max(number), 0)::int AS number FROM unstuck.migration`,
-)
+const HAS_SCHEMA = sql('migrate:has-schema')`
+  SELECT to_regclass('unstuck.migration') IS NOT NULL AS found
+`
+const VERSION = sql('migrate:version')`
+  SELECT coalesce(max(number), 0)::int AS number FROM unstuck.migration
+`
 // An arbitrary number that no other program is likely to use.
-const LOCK = sql('migrate:lock', `SELECT pg_advisory_xact_lock(7166254318094)`)
+const LOCK = sql('migrate:lock')`SELECT pg_advisory_xact_lock(7166254318094)`
 const CREATE = /* sql */ `
   SET LOCAL lock_timeout = '5s';
   CREATE SCHEMA IF NOT EXISTS unstuck;
@@ -27,10 +25,9 @@ const CREATE = /* sql */ `
     applied_at          timestamptz NOT NULL DEFAULT clock_timestamp()
   );
 `
-const RECORD = sql(
-  'migrate:record',
-  `INSERT INTO unstuck.migration (number, name, min_program_version) VALUES ($1, $2, ${FIRST_VERSION})`,
-)
+const RECORD = sql('migrate:record')`
+  INSERT INTO unstuck.migration (number, name, min_program_version) VALUES ($1, $2, ${FIRST_VERSION})
+`
 
 export const SCHEMA_VERSION = MIGRATIONS.at(-1)!.number
 

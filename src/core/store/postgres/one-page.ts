@@ -18,9 +18,7 @@ export const SEEN_AGAIN = /* sql */ `
 // The statement of `checkpoints.ts` for a single page, which is most of what a crawl sends: its values come one by one, and
 // what only a batch needs is gone, with a third of the time. $1 writer; the fence $2 to $7, of which $7 is
 // 'in_progress' (a literal would lead the planner to read the index of all claims); $17 the items, sorted, each once.
-export const ONE_PAGE = sql(
-  'checkpoint:page',
-  /* sql */ `
+export const ONE_PAGE = sql('checkpoint:page')`
   WITH advanced AS (
     UPDATE unstuck.target
        SET checkpoint_seq = checkpoint_seq + 1, page = $6, next_url = $8, checkpoint_hash = $9,
@@ -52,8 +50,7 @@ export const ONE_PAGE = sql(
     ${ADD_ON_CONFLICT}
   )
   SELECT checkpoint_seq FROM advanced
-`,
-)
+`
 
 /** Saves one page; null when the fence turned it away. */
 export async function saveOnePage(db: Queryable, page: Checkpoint): Promise<number | null> {

@@ -27,7 +27,7 @@ import { deadLetterMethods } from './dead-letters.ts'
 import { leaderMethods } from './leaders.ts'
 import { workerMethods } from './workers.ts'
 
-const NOW = sql('now', `SELECT ${ms('clock_timestamp()')} AS now`)
+const NOW = sql('now')`SELECT ${ms('clock_timestamp()')} AS now`
 
 /** Opens the database at an address, bringing its schema up to date. */
 export async function openPostgres(

@@ -12,9 +12,7 @@ import { ADD_ON_CONFLICT } from './counters.ts'
 // The run's row is locked, so that it cannot end between this look and this commit. Targets go in sorted by key: two
 // planners of the same list wait for each other instead of locking each other out. What is put in front of all others
 // waits since before 1970, the longer ago the later it came: what was begun before waits since 1970.
-const PLAN = sql(
-  'plan',
-  /* sql */ `
+const PLAN = sql('plan')`
   WITH live AS MATERIALIZED (
     SELECT id FROM unstuck.run WHERE id = $2 AND status IN ${LIVE} FOR SHARE
   ),
@@ -35,24 +33,17 @@ const PLAN = sql(
     ${ADD_ON_CONFLICT}
   )
   SELECT (SELECT count(*) FROM live)::int AS live, (SELECT count(*) FROM added)::int AS added
-`,
-)
-const CLAIM_PLANNING = sql(
-  'plan:take',
-  /* sql */ `
+`
+const CLAIM_PLANNING = sql('plan:take')`
   UPDATE unstuck.run r SET planning_worker_id = $2
    WHERE id = $1 AND planned_at IS NULL AND status IN ${LIVE}
      AND (planning_worker_id IS NULL OR planning_worker_id = $2
           OR NOT EXISTS (SELECT FROM unstuck.worker w WHERE w.id = r.planning_worker_id AND w.ended_at IS NULL))
   RETURNING id
-`,
-)
-const FINISH_PLANNING = sql(
-  'plan:finish',
-  /* sql */ `
+`
+const FINISH_PLANNING = sql('plan:finish')`
   UPDATE unstuck.run SET planned_at = coalesce(planned_at, clock_timestamp()), planning_worker_id = NULL WHERE id = $1
-`,
-)
+`
 
 const BATCH = 5_000
 

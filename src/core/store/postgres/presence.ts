@@ -14,25 +14,19 @@ import { codeOf, isConnectionError, storeError } from './errors.ts'
 import { closeClient } from './timeouts.ts'
 
 // The server notices within half a minute when this host is gone; an idle session is what this one is meant to be.
-const KEEP = sql(
-  'presence:keep',
-  /* sql */ `
+const KEEP = sql('presence:keep')`
   SELECT set_config(name, value, false)
     FROM (VALUES ('tcp_keepalives_idle', '10'), ('tcp_keepalives_interval', '5'),
                  ('tcp_keepalives_count', '3'), ('idle_session_timeout', '0')) AS wanted (name, value)
     JOIN pg_settings USING (name)
-`,
-)
+`
 // Engines that only pretend to lock show no lock.
-const LOCK = sql('presence:lock', `SELECT pg_try_advisory_lock($1::bigint) AS locked`)
-const SEEN = sql(
-  'presence:seen',
-  /* sql */ `
+const LOCK = sql('presence:lock')`SELECT pg_try_advisory_lock($1::bigint) AS locked`
+const SEEN = sql('presence:seen')`
   SELECT EXISTS (
     SELECT FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid() AND granted
   ) AS seen
-`,
-)
+`
 
 const BACK_OFF_FIRST_MS = 100
 const BACK_OFF_MAX_MS = 2_000

@@ -8,19 +8,15 @@ import { migrate, SCHEMA_VERSION, version } from './migrate.ts'
 import { closeClient } from './timeouts.ts'
 import { refuseOldServer, SERVER_VERSION, type ServerVersion } from './server-version.ts'
 
-const SERVER = sql(
-  'open:server',
-  /* sql */ `
+const SERVER = sql('open:server')`
   SELECT pg_backend_pid() AS pid,
          current_setting('transaction_read_only') = 'on' AS read_only,
          current_setting('synchronous_commit') = 'off' AS is_lossy,
          ${SERVER_VERSION}
-`,
-)
-const MAY_WRITE = sql(
-  'open:rights',
-  `SELECT has_table_privilege('unstuck.target', 'UPDATE') AS may_write`,
-)
+`
+const MAY_WRITE = sql('open:rights')`
+  SELECT has_table_privilege('unstuck.target', 'UPDATE') AS may_write
+`
 
 type ServerProbe = ServerVersion & { pid: number; read_only: boolean; is_lossy: boolean }
 

@@ -10,21 +10,16 @@ import { LIVE, RUNS_BY_ID } from './runs.ts'
 import { stripNul, stripNulJson } from './strip-nul.ts'
 import { ADD_ON_CONFLICT } from './counters.ts'
 
-const CLAIMS_OF = sql(
-  'recover:held',
-  /* sql */ `
+const CLAIMS_OF = sql('recover:held')`
   SELECT ${LISTED}, w.heartbeats AS worker_heartbeats
     FROM unstuck.target t JOIN unstuck.worker w ON w.id = t.worker_id
    WHERE t.worker_id = $1 AND t.status = 'in_progress' AND t.id > $2
    ORDER BY t.id LIMIT $3
-`,
-)
+`
 // Recovery is fenced too: it acts only on what it judged, and only while the worker's silence lasts. The crash that was
 // counted when the claim was made stays counted, and is remembered where its worker may yet come back; but a timeout, where the worker lives and its target stands still, is an
 // error and no crash. Rows that somebody is just changing are no longer what was judged.
-const TAKE_BACK = sql(
-  'recover:apply',
-  /* sql */ `
+const TAKE_BACK = sql('recover:apply')`
   WITH verdicts AS MATERIALIZED (
     SELECT *, 'in_progress' AS held FROM json_to_recordset($2::json) AS j (
       n int, target uuid, epoch int, claim_id uuid, seq int, worker uuid, heartbeats int, status text,
@@ -66,17 +61,13 @@ const TAKE_BACK = sql(
     ${ADD_ON_CONFLICT}
   )
   SELECT n FROM taken
-`,
-)
+`
 // The old run leaves the live ones before the new one joins them: a source has at most one.
-const FAIL_RUN = sql(
-  'recover:fail-run',
-  /* sql */ `
+const FAIL_RUN = sql('recover:fail-run')`
   UPDATE unstuck.run SET status = 'failed', error = $2, finished_at = clock_timestamp()
    WHERE id = $1 AND status IN ${LIVE}
   RETURNING id
-`,
-)
+`
 export function recoveryMethods(db: Database): Pick<Store, 'claimsOf' | 'applyVerdicts'> {
   return {
     claimsOf: async (worker, after, limit) => {

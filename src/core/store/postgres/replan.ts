@@ -16,24 +16,17 @@ const CHOSEN = (n: number) => /* sql */ `
   run_id = $${n} AND ($${n + 1}::text[] IS NULL OR group_name = ANY ($${n + 1}))
     AND ($${n + 2}::int IS NULL OR attempts <= $${n + 2})
 `
-const COUNT = sql(
-  'replan:count',
-  `SELECT count(*)::int AS count FROM unstuck.target WHERE ${CHOSEN(1)} AND status = ANY ($4::text[])`,
-  'anew',
-)
+const COUNT = sql('replan:count', 'anew')`
+  SELECT count(*)::int AS count FROM unstuck.target WHERE ${CHOSEN(1)} AND status = ANY ($4::text[])
+`
 /** Of these the ones that fit. Found by their ids alone, so that a few cost a few. */
-const COUNT_NAMED = sql(
-  'replan:count-named',
-  /* sql */ `
+const COUNT_NAMED = sql('replan:count-named')`
   WITH named AS MATERIALIZED (
     SELECT run_id, group_name, attempts, status FROM unstuck.target WHERE id = ANY ($5::uuid[])
   )
   SELECT count(*)::int AS count FROM named WHERE ${CHOSEN(1)} AND status = ANY ($4::text[])
-`,
-)
-const REPLAN_NAMED = sql(
-  'replan:named',
-  /* sql */ `
+`
+const REPLAN_NAMED = sql('replan:named')`
   WITH named AS MATERIALIZED (
     SELECT id, run_id, group_name, attempts, status FROM unstuck.target WHERE id = ANY ($6::uuid[])
      ORDER BY id FOR UPDATE
@@ -49,13 +42,10 @@ const REPLAN_NAMED = sql(
   ),
   counted AS (${ADD_MOVED_COUNTS})
   SELECT was AS status, count(*)::int AS count FROM moved GROUP BY was
-`,
-)
+`
 // A person says that it is worth another try: what counted against it is forgotten, but for the attempts. $5 is the status,
 // $6 the id to go on after: a statement takes no more than a batch, as a server has only so long to answer.
-const REPLAN = sql(
-  'replan',
-  /* sql */ `
+const REPLAN = sql('replan', 'anew')`
   WITH chosen AS MATERIALIZED (
     SELECT id, status AS was FROM unstuck.target WHERE ${CHOSEN(2)} AND status = $5 AND id > $6
      ORDER BY id LIMIT $7 FOR UPDATE
@@ -71,27 +61,19 @@ const REPLAN = sql(
   ),
   counted AS (${ADD_MOVED_COUNTS})
   SELECT (SELECT count(*) FROM moved)::int AS count, id AS last FROM chosen ORDER BY id DESC LIMIT 1
-`,
-  'anew',
-)
-const HAS_OPEN = sql(
-  'replan:open',
-  `SELECT FROM unstuck.target WHERE run_id = $1 AND status IN ('planned', 'in_progress') LIMIT 1`,
-)
-const REOPEN = sql(
-  'replan:reopen',
-  /* sql */ `
+`
+const HAS_OPEN = sql('replan:open')`
+  SELECT FROM unstuck.target WHERE run_id = $1 AND status IN ('planned', 'in_progress') LIMIT 1
+`
+const REOPEN = sql('replan:reopen')`
   UPDATE unstuck.run
      SET status = CASE WHEN started_at IS NULL THEN 'queued' ELSE 'interrupted' END,
          finished_at = NULL, error = NULL, reopened_at = clock_timestamp()
    WHERE id = $1
   RETURNING status
-`,
-)
+`
 /** Whoever held them when the run ended is fenced off, wherever it is now. */
-const FENCE_OFF = sql(
-  'reopen:fence',
-  /* sql */ `
+const FENCE_OFF = sql('reopen:fence')`
   WITH open AS MATERIALIZED (
     SELECT id, status AS was, (status = 'in_progress')::int AS held FROM unstuck.target
      WHERE run_id = $2 AND status = ANY ($3::text[])
@@ -108,19 +90,13 @@ const FENCE_OFF = sql(
     RETURNING t.run_id, t.group_name, t.status, open.was
   )
   ${ADD_MOVED_COUNTS}
-`,
-)
-const UNKNOWN = sql(
-  'park-targets:unknown',
-  /* sql */ `
+`
+const UNKNOWN = sql('park-targets:unknown')`
   SELECT asked.id FROM unnest($1::uuid[]) AS asked (id)
    WHERE NOT EXISTS (SELECT FROM unstuck.target t WHERE t.id = asked.id) LIMIT 1
-`,
-)
+`
 // Nothing is asked of the runs, so they are not locked.
-const PARK = sql(
-  'park-targets',
-  /* sql */ `
+const PARK = sql('park-targets')`
   WITH chosen AS MATERIALIZED (
     SELECT id, status AS was, (status = 'in_progress')::int AS held FROM unstuck.target
      WHERE id = ANY ($2::uuid[]) AND status NOT IN ('done', 'parked')
@@ -140,16 +116,12 @@ const PARK = sql(
   SELECT m.id AS target, m.run_id AS run, m.was AS "from", r.source
     FROM moved m JOIN unstuck.run r ON r.id = m.run_id
    ORDER BY array_position($2::uuid[], m.id)
-`,
-)
-const RUN_OF = sql('rewind:run', `SELECT run_id AS run FROM unstuck.target WHERE id = $1`)
-const LOCK_TARGET = sql(
-  'rewind:lock',
-  `SELECT status, page FROM unstuck.target WHERE id = $1 FOR UPDATE`,
-)
-const REWIND = sql(
-  'rewind',
-  /* sql */ `
+`
+const RUN_OF = sql('rewind:run')`SELECT run_id AS run FROM unstuck.target WHERE id = $1`
+const LOCK_TARGET = sql('rewind:lock')`
+  SELECT status, page FROM unstuck.target WHERE id = $1 FOR UPDATE
+`
+const REWIND = sql('rewind')`
   WITH moved AS (
     UPDATE unstuck.target
        SET status = 'planned', epoch = epoch + 1, claim_id = NULL, page = $4, next_url = $5,
@@ -159,8 +131,7 @@ const REWIND = sql(
     RETURNING run_id, group_name, status, $3::text AS was
   )
   ${ADD_MOVED_COUNTS}
-`,
-)
+`
 
 /** What people do to targets. */
 export function replanMethods(db: Database): Pick<Store, 'replan' | 'parkTargets' | 'rewind'> {

@@ -3,9 +3,7 @@ import { DELETE_BATCH, deleteInBatches, FOLD_BATCH, foldStats } from '../list-ro
 import { timestamp, sql, type Database, type Sql } from './database.ts'
 import { foldCounters } from './counters.ts'
 
-const REMOVE_SAMPLES = sql(
-  'sample:prune',
-  /* sql */ `
+const REMOVE_SAMPLES = sql('sample:prune')`
   WITH gone AS (
     DELETE FROM unstuck.sample
      WHERE ctid = ANY (ARRAY (
@@ -13,36 +11,26 @@ const REMOVE_SAMPLES = sql(
     RETURNING 1
   )
   SELECT count(*)::int AS count FROM gone
-`,
-)
+`
 /** Samples removed per transaction, so that other writers wait no longer than for a checkpoint. */
 const SAMPLES_AT_ONCE = 2_000
-const OLD_STATS = sql(
-  'worker:old-stats',
-  /* sql */ `
+const OLD_STATS = sql('worker:old-stats')`
   SELECT id, stats FROM unstuck.worker WHERE stats IS NOT NULL AND ended_at < ${timestamp('$1')}
    ORDER BY id LIMIT $2 FOR UPDATE
-`,
-)
-const KEEP_STATS = sql('worker:keep-stats', `UPDATE unstuck.worker SET stats = $2 WHERE id = $1`)
-const FORGET_STATS = sql(
-  'worker:forget-stats',
-  `UPDATE unstuck.worker SET stats = NULL WHERE id = ANY ($1::uuid[])`,
-)
+`
+const KEEP_STATS = sql('worker:keep-stats')`UPDATE unstuck.worker SET stats = $2 WHERE id = $1`
+const FORGET_STATS = sql('worker:forget-stats')`
+  UPDATE unstuck.worker SET stats = NULL WHERE id = ANY ($1::uuid[])
+`
 /** Workers whose counters were not added up: a statement in flight when the worker retired may have counted later. */
-const UNFOLDED = sql(
-  'worker:unfolded',
-  /* sql */ `
+const UNFOLDED = sql('worker:unfolded')`
   SELECT w.id::text FROM unstuck.worker w
    WHERE w.ended_at < ${timestamp('$1')}
      AND EXISTS (SELECT FROM unstuck.run_counters t WHERE t.writer >= w.id || '/' AND t.writer < w.id || '0')
-`,
-)
+`
 // $1 ended before, $2 settled before, $3 how many of the newest are kept, $4 batch size. Keeps rows with stats, which are
 // the sum over all ended workers, rows that a claim or a source lock refers to, and a row that a heartbeat updates now.
-const REMOVE_WORKERS = sql(
-  'worker:remove',
-  /* sql */ `
+const REMOVE_WORKERS = sql('worker:remove')`
   WITH old AS (
     SELECT w.id FROM unstuck.worker w
      WHERE (w.ended_at < ${timestamp('$1')}
@@ -56,8 +44,7 @@ const REMOVE_WORKERS = sql(
   ),
   gone AS (DELETE FROM unstuck.worker w USING old WHERE w.id = old.id RETURNING 1)
   SELECT count(*)::int AS count FROM gone
-`,
-)
+`
 export function retentionMethods(db: Database): Pick<Store, 'prune'> {
   return {
     prune: async ({ samplesBefore = 0, statsBefore = 0, workers }) => {

@@ -9,24 +9,16 @@ import { fenceOff } from './replan.ts'
 import { lockRun, lockRuns, otherLive } from './runs.ts'
 import { ADD_MOVED_COUNTS } from './counters.ts'
 
-const CANCEL_RETRY = sql(
-  'revert:retry',
-  /* sql */ `
+const CANCEL_RETRY = sql('revert:retry')`
   UPDATE unstuck.run SET status = 'cancelled', error = $2, finished_at = clock_timestamp()
    WHERE id = $1
-`,
-)
-const REOPEN_RUN = sql(
-  'revert:run',
-  /* sql */ `
+`
+const REOPEN_RUN = sql('revert:run')`
   UPDATE unstuck.run
      SET status = $2, finished_at = NULL, error = NULL, reopened_at = clock_timestamp()
    WHERE id = $1
-`,
-)
-const RESTORE = sql(
-  'revert:targets',
-  /* sql */ `
+`
+const RESTORE = sql('revert:targets')`
   WITH aside AS MATERIALIZED (
     SELECT t.id, t.status AS was
       FROM json_to_recordset($2::json) AS a (id uuid, status text, seq int)
@@ -43,15 +35,12 @@ const RESTORE = sql(
     RETURNING t.run_id, t.group_name, t.status, aside.was
   )
   ${ADD_MOVED_COUNTS}
-`,
-)
+`
 
 // Batch by batch, along the index: a server has only so long to answer. $1 and $2 are what and from where on, $3 how many are
 // looked at. Of the items, those that another run has saved since are that one's, and stay; they are met in the order of
 // their keys, as pages are saved.
-const DELETE_TARGETS = sql(
-  'delete:targets',
-  /* sql */ `
+const DELETE_TARGETS = sql('delete:targets')`
   WITH edge AS MATERIALIZED (
     SELECT max(key) AS key FROM (
       SELECT key FROM unstuck.target WHERE run_id = $1 AND key > $2 ORDER BY key LIMIT $3) AS batch
@@ -62,11 +51,8 @@ const DELETE_TARGETS = sql(
     RETURNING 1
   )
   SELECT (SELECT count(*) FROM gone)::int AS count, key AS last FROM edge
-`,
-)
-const DELETE_ITEMS = sql(
-  'delete:items',
-  /* sql */ `
+`
+const DELETE_ITEMS = sql('delete:items')`
   WITH edge AS MATERIALIZED (
     SELECT max(key) AS key FROM (
       SELECT key FROM unstuck.item WHERE source = $1 AND key > $2 ORDER BY key LIMIT $3) AS batch
@@ -77,10 +63,9 @@ const DELETE_ITEMS = sql(
     RETURNING 1
   )
   SELECT (SELECT count(*) FROM gone)::int AS count, key AS last FROM edge
-`,
-)
-const DELETE_COUNTERS = sql('delete:counters', `DELETE FROM unstuck.run_counters WHERE run_id = $1`)
-const DELETE_RUN = sql('delete:run', `DELETE FROM unstuck.run WHERE id = $1`)
+`
+const DELETE_COUNTERS = sql('delete:counters')`DELETE FROM unstuck.run_counters WHERE run_id = $1`
+const DELETE_RUN = sql('delete:run')`DELETE FROM unstuck.run WHERE id = $1`
 
 /** Taking back what was done, and the one thing that cannot be taken back. */
 export function revertMethods(db: Database): Pick<Store, 'revert' | 'deleteRun'> {

@@ -11,19 +11,13 @@ const FITS = /* sql */ `
   AND ($4::float8 IS NULL OR created_at >= ${timestamp('$4')}) AND ($5::uuid IS NULL OR id >= $5)
   AND ($6::text IS NULL OR source ILIKE $6 OR id::text LIKE $7)
 `
-const RUNS = sql(
-  'runs',
-  /* sql */ `
+const RUNS = sql('runs', 'anew')`
   SELECT ${LISTED_COLUMNS} FROM unstuck.run r ${COUNTERS}
    WHERE r.id IN (SELECT id FROM unstuck.run WHERE ${FITS} ORDER BY id DESC LIMIT $3)
    ORDER BY r.id DESC
-`,
-  'anew',
-)
+`
 // One walk along the index per status, merged: a page of the list costs the same however long the list is.
-export const RUNS_IN = sql(
-  'runs:in',
-  /* sql */ `
+export const RUNS_IN = sql('runs:in', 'anew')`
   SELECT ${LISTED_COLUMNS} FROM unstuck.run r ${COUNTERS}
    WHERE r.id IN (
      SELECT found.id
@@ -33,21 +27,13 @@ export const RUNS_IN = sql(
       ) AS found
       ORDER BY found.id DESC LIMIT $3)
    ORDER BY r.id DESC
-`,
-  'anew',
-)
+`
 // Ids are made by other clocks than this time is from; nothing younger has a lesser id than this one.
-const LEAST_SINCE = sql(
-  'runs:since',
-  /* sql */ `
+const LEAST_SINCE = sql('runs:since', 'anew')`
   SELECT min(id::text COLLATE "C") AS id FROM unstuck.run WHERE created_at >= ${timestamp('$1')}
-`,
-  'anew',
-)
+`
 // From one source that ever failed to the next along the index, and to the newest run of each.
-export const LAST_FAILED = sql(
-  'runs:last-failed',
-  /* sql */ `
+export const LAST_FAILED = sql('runs:last-failed')`
   WITH RECURSIVE failing (source) AS (
     (SELECT source FROM unstuck.run WHERE status = 'failed' ORDER BY source LIMIT 1)
      UNION ALL
@@ -68,16 +54,12 @@ export const LAST_FAILED = sql(
   SELECT ${LISTED_COLUMNS} FROM unstuck.run r ${COUNTERS}
    WHERE r.id IN (SELECT id FROM last)
    ORDER BY r.id DESC
-`,
-)
-const RUNS_ENDING = sql(
-  'runs:ending',
-  /* sql */ `
+`
+const RUNS_ENDING = sql('runs:ending')`
   SELECT id FROM unstuck.run
    WHERE right(id::text, 8) = right($1, 8) AND right(id::text, length($1)) = $1
    ORDER BY id DESC LIMIT 10
-`,
-)
+`
 
 export function runListMethods(db: Database): Pick<Store, 'runs' | 'idsEnding'> {
   return {

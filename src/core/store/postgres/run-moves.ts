@@ -10,9 +10,7 @@ import { ADD_ON_CONFLICT, ADD_MOVED_COUNTS } from './counters.ts'
 
 // Asked under the run's lock, by a look that is younger than it: who claimed from a run that was queued or interrupted
 // is seen, or waits. Who claims from a running one at this very moment is not; it hears of the move with its next beat.
-const MOVE = sql(
-  'move',
-  /* sql */ `
+const MOVE = sql('move')`
   UPDATE unstuck.run r
      SET status = $2::text,
          error = CASE WHEN $2 <> 'interrupted' THEN $3 END,
@@ -26,12 +24,9 @@ const MOVE = sql(
      AND (NOT $6::boolean OR NOT EXISTS (
            SELECT FROM unstuck.target t WHERE t.run_id = r.id AND t.status = 'in_progress'))
   RETURNING r.id
-`,
-)
+`
 /** Their holders find the claim gone. A timeout is not a crash. */
-const RELEASE_TARGETS = sql(
-  'move:release',
-  /* sql */ `
+const RELEASE_TARGETS = sql('move:release')`
   WITH held AS MATERIALIZED (
     SELECT id, status AS was FROM unstuck.target WHERE run_id = $2 AND status = 'in_progress'
      ORDER BY id FOR UPDATE
@@ -46,12 +41,9 @@ const RELEASE_TARGETS = sql(
     RETURNING t.run_id, t.group_name, t.status, held.was
   )
   ${ADD_MOVED_COUNTS}
-`,
-)
+`
 // A run with one target follows with the same one. $5: whether it counts as one of the retries that the policy allows.
-const QUEUE_RETRY = sql(
-  'retry:insert',
-  /* sql */ `
+const QUEUE_RETRY = sql('retry:insert')`
   WITH only_target AS (
     SELECT t.key, t.group_name, t.url FROM unstuck.run r JOIN unstuck.target t ON t.run_id = r.id
      WHERE r.id = $3 AND r.kind = 'single' ORDER BY t.key LIMIT 1
@@ -71,9 +63,8 @@ const QUEUE_RETRY = sql(
   )
   INSERT INTO unstuck.run_counters (run_id, group_name, writer, planned) SELECT run_id, group_name, $1, 1 FROM added
   ${ADD_ON_CONFLICT}
-`,
-)
-const FIND_RETRY = sql('retry:read', `SELECT FROM unstuck.run WHERE id = $1 AND retry_of = $2`)
+`
+const FIND_RETRY = sql('retry:read')`SELECT FROM unstuck.run WHERE id = $1 AND retry_of = $2`
 
 export function runMoveMethods(db: Database): Pick<Store, 'moveRun' | 'retryRun'> {
   return {

@@ -35,27 +35,19 @@ export const COUNTERS = /* sql */ `
       FROM unstuck.run_counters t WHERE t.run_id = r.id
   ) AS counters
 `
-export const RUNS_BY_ID = sql(
-  'runs:by-id',
-  `SELECT ${RUN_COLUMNS} FROM unstuck.run r ${COUNTERS} WHERE r.id = ANY ($1::uuid[])`,
-)
-const LIVE_RUN = sql(
-  'runs:live',
-  `SELECT ${RUN_COLUMNS} FROM unstuck.run r ${COUNTERS} WHERE r.source = $1 AND r.status IN ${LIVE}`,
-)
-const COUNTS_BY_GROUP = sql(
-  'counts:group',
-  `SELECT t.group_name, ${SUMS} FROM unstuck.run_counters t WHERE t.run_id = $1 GROUP BY t.group_name ORDER BY t.group_name`,
-)
-const COUNTS_BY_PAGE = sql(
-  'counts:page',
-  /* sql */ `
+export const RUNS_BY_ID = sql('runs:by-id')`
+  SELECT ${RUN_COLUMNS} FROM unstuck.run r ${COUNTERS} WHERE r.id = ANY ($1::uuid[])
+`
+const LIVE_RUN = sql('runs:live')`
+  SELECT ${RUN_COLUMNS} FROM unstuck.run r ${COUNTERS} WHERE r.source = $1 AND r.status IN ${LIVE}
+`
+const COUNTS_BY_GROUP = sql('counts:group')`
+  SELECT t.group_name, ${SUMS} FROM unstuck.run_counters t WHERE t.run_id = $1 GROUP BY t.group_name ORDER BY t.group_name
+`
+const COUNTS_BY_PAGE = sql('counts:page')`
   SELECT page, count(*)::int AS targets FROM unstuck.target WHERE run_id = $1 GROUP BY page ORDER BY page
-`,
-)
-const ENQUEUE = sql(
-  'enqueue',
-  /* sql */ `
+`
+const ENQUEUE = sql('enqueue')`
   WITH queued AS (
     INSERT INTO unstuck.run (id, source, kind, status, policy, planned_at, input)
     VALUES ($2, $3, $4, 'queued', $5, CASE $4 WHEN 'single' THEN clock_timestamp() END, $7)
@@ -72,27 +64,22 @@ const ENQUEUE = sql(
     ${ADD_ON_CONFLICT}
   )
   SELECT id FROM queued
-`,
-)
-const IN_THE_WAY = sql(
-  'enqueue:live',
-  /* sql */ `
+`
+const IN_THE_WAY = sql('enqueue:live')`
   SELECT id, status FROM unstuck.run WHERE id = $1 OR (source = $2 AND status IN ${LIVE})
    ORDER BY id = $1 DESC LIMIT 1
-`,
-)
+`
 /** As whoever is about to move a run wants to know it. */
 const RUN_STATE = /* sql */ `
   SELECT id, source, kind, status, started_at IS NOT NULL AS started, planned_at IS NOT NULL AS planned
     FROM unstuck.run WHERE id = ANY ($1::uuid[]) ORDER BY id
 `
-const RUN_STATE_OF = sql('run:read', RUN_STATE)
-const LOCK = sql('run:lock', `${RUN_STATE} FOR UPDATE`)
-const OTHER_LIVE = sql(
-  'run:other',
-  `SELECT id, status FROM unstuck.run WHERE source = $1 AND status IN ${LIVE} AND id <> $2`,
-)
-const SET_POLICY = sql('policy', `UPDATE unstuck.run SET policy = $2 WHERE id = $1`)
+const RUN_STATE_OF = sql('run:read')`${RUN_STATE}`
+const LOCK = sql('run:lock')`${RUN_STATE} FOR UPDATE`
+const OTHER_LIVE = sql('run:other')`
+  SELECT id, status FROM unstuck.run WHERE source = $1 AND status IN ${LIVE} AND id <> $2
+`
+const SET_POLICY = sql('policy')`UPDATE unstuck.run SET policy = $2 WHERE id = $1`
 
 type RunMethods = Pick<
   Store,

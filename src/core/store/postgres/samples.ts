@@ -11,24 +11,18 @@ import { timestamp, ms, sql, type Database } from './database.ts'
 import { LIVE } from './runs.ts'
 
 // Any number that nobody else would choose. Who comes second leaves it to the first.
-const LOCK = sql('sample:lock', `SELECT pg_try_advisory_xact_lock(7166254318095) AS free`)
-const IS_LEFT_TO_OTHERS = sql(
-  'sample:others',
-  /* sql */ `
+const LOCK = sql('sample:lock')`SELECT pg_try_advisory_xact_lock(7166254318095) AS free`
+const IS_LEFT_TO_OTHERS = sql('sample:others')`
   SELECT EXISTS (SELECT 1 FROM unstuck.sample WHERE at > clock_timestamp() - $1 * interval '1 millisecond')
      AND EXISTS (SELECT 1 FROM unstuck.worker WHERE ended_at IS NULL) AS left
-`,
-)
-const FORGET_MINUTE = sql(
-  'sample:minute',
-  `DELETE FROM unstuck.sample WHERE at >= date_trunc('minute', statement_timestamp())`,
-)
+`
+const FORGET_MINUTE = sql('sample:minute')`
+  DELETE FROM unstuck.sample WHERE at >= date_trunc('minute', statement_timestamp())
+`
 // $1: how long ago an end still counts. A run that has ended is taken once more, for its last stretch, unless there
 // is nothing to tell of it. $2: one that has its entry of this hour, and is where that says and where it was so long ago,
 // is left out.
-export const TAKE = sql(
-  'sample:take',
-  /* sql */ `
+export const TAKE = sql('sample:take')`
   WITH clock AS MATERIALIZED (
     SELECT now, date_trunc('hour', now AT TIME ZONE 'UTC') AT TIME ZONE 'UTC' AS hour,
            now - $2 * interval '1 millisecond' AS still
@@ -58,8 +52,7 @@ export const TAKE = sql(
            OR (SELECT (s.pages, s.items, s.done) = (b.pages, b.items, b.done) FROM unstuck.sample s
                 WHERE s.run_id = seen.id AND s.at <= clock.still ORDER BY s.at DESC LIMIT 1) IS NOT TRUE
          END
-`,
-)
+`
 
 const COLUMNS = `${ms('s.at')} AS at, s.run_id, s.source, s.pages, s.items, s.done`
 // $1 since, $2 until, $3 run, $4 source.
@@ -67,34 +60,24 @@ const FITS = /* sql */ `
   s.at BETWEEN ${timestamp('$1')} AND ${timestamp('$2')}
   AND ($3::uuid IS NULL OR s.run_id = $3) AND ($4::text IS NULL OR s.source = $4)
 `
-export const SAMPLES = sql(
-  'samples',
-  `SELECT ${COLUMNS} FROM unstuck.sample s WHERE ${FITS} ORDER BY s.at`,
-  'anew',
-)
-export const SOME_SAMPLES = sql(
-  'samples:some',
-  /* sql */ `
+export const SAMPLES = sql('samples', 'anew')`
+  SELECT ${COLUMNS} FROM unstuck.sample s WHERE ${FITS} ORDER BY s.at
+`
+export const SOME_SAMPLES = sql('samples:some', 'anew')`
   SELECT ${COLUMNS}
     FROM unnest($5::float8[]) AS m (begin), unstuck.sample s
    WHERE s.at >= ${timestamp('m.begin')} AND s.at < ${timestamp('(m.begin + 60000)')} AND NOT s.ended AND ${FITS}
    UNION ALL
   SELECT ${COLUMNS} FROM unstuck.sample s WHERE s.ended AND ${FITS}
    ORDER BY at
-`,
-  'anew',
-)
-export const RECOVERIES_PER_STEP = sql(
-  'audit:recoveries',
-  /* sql */ `
+`
+export const RECOVERIES_PER_STEP = sql('audit:recoveries', 'anew')`
   SELECT $1::float8 + floor((${ms('at')} - $1::float8) / $2) * $2 AS at, count(*)::int AS count
     FROM unstuck.audit
    WHERE at >= ${timestamp('$1')} AND action = ANY ($3::text[])
      AND ($4::uuid IS NULL OR run_id = $4) AND ($5::text IS NULL OR source = $5)
    GROUP BY 1 ORDER BY 1
-`,
-  'anew',
-)
+`
 
 type SampleMethods = Pick<Store, 'takeSample' | 'samples' | 'recoveriesPerStep'>
 

@@ -22,21 +22,15 @@ const IS_TAKEN_UP = /* sql */ `
   r.status = 'interrupted'
     AND EXISTS (SELECT FROM unstuck.target t WHERE t.run_id = r.id AND t.status = 'in_progress')
 `
-const CANDIDATES = sql(
-  'settle:candidates',
-  /* sql */ `
+const CANDIDATES = sql('settle:candidates')`
   SELECT r.id FROM unstuck.run r
    WHERE r.status IN ${LIVE} AND ($1::uuid IS NULL OR r.id = $1)
      AND ((${IS_OVER}) OR (${IS_LEFT_ALONE}) OR (${IS_TAKEN_UP}))
-`,
-)
-const LOCK = sql(
-  'settle:lock',
-  `SELECT FROM unstuck.run WHERE id = ANY ($1::uuid[]) ORDER BY id FOR UPDATE`,
-)
-const SETTLE = sql(
-  'settle',
-  /* sql */ `
+`
+const LOCK = sql('settle:lock')`
+  SELECT FROM unstuck.run WHERE id = ANY ($1::uuid[]) ORDER BY id FOR UPDATE
+`
+const SETTLE = sql('settle')`
   WITH over AS (
     UPDATE unstuck.run r
        SET status = CASE WHEN bad.status IS NULL THEN 'succeeded' ELSE 'failed' END,
@@ -60,8 +54,7 @@ const SETTLE = sql(
     RETURNING r.id AS run, r.status
   )
   TABLE over UNION ALL TABLE left_alone UNION ALL TABLE taken_up
-`,
-)
+`
 
 type Settled = Awaited<ReturnType<Store['settle']>>[number]
 

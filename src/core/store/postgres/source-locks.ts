@@ -13,24 +13,16 @@ export const SOURCE_LOCK_COLUMNS = /* sql */ `
 `
 // Whoever locks workers and guards locks the workers first. A beat waits until the guard has changed hands, or
 // is seen.
-const LOCK_WORKERS = sql(
-  'source-lock:workers',
-  /* sql */ `
+const LOCK_WORKERS = sql('source-lock:workers')`
   SELECT id, ${MAY_CLAIM} AS may_claim FROM unstuck.worker WHERE id = ANY ($1::uuid[]) ORDER BY id FOR SHARE
-`,
-)
+`
 /** Makes the guard where there is none, and locks it: so the look at its holder that follows is younger than its hold. */
-const MAKE_AND_LOCK = sql(
-  'source-lock:row',
-  /* sql */ `
+const MAKE_AND_LOCK = sql('source-lock:row')`
   INSERT INTO unstuck.source_lock (source, kill_timeout_ms, process_tag) VALUES ($1, $2, $3)
   ON CONFLICT (source) DO UPDATE SET process_tag = source_lock.process_tag
-`,
-)
+`
 // A holder that is not known any more has ended. The one who holds it already finds it as it is.
-const TAKE_LOCK = sql(
-  'source-lock:take',
-  /* sql */ `
+const TAKE_LOCK = sql('source-lock:take')`
   UPDATE unstuck.source_lock g
      SET worker_id = $2, since = clock_timestamp(), kill_timeout_ms = $3,
          unlocking_since = NULL, gave_up_at = NULL, gave_up_because = NULL
@@ -39,18 +31,12 @@ const TAKE_LOCK = sql(
        OR NOT EXISTS (SELECT FROM unstuck.worker w WHERE w.id = g.worker_id AND w.ended_at IS NULL)
        OR (g.worker_id = $4::uuid
            AND EXISTS (SELECT FROM unstuck.worker w WHERE w.id = $4::uuid AND w.heartbeats = $5::int)))
-`,
-)
-const MARK_UNLOCKING = sql(
-  'source-lock:unlocking',
-  /* sql */ `
+`
+const MARK_UNLOCKING = sql('source-lock:unlocking')`
   UPDATE unstuck.source_lock SET unlocking_since = coalesce(unlocking_since, clock_timestamp())
    WHERE source = $1 AND worker_id = $2
-`,
-)
-const UNLOCK = sql(
-  'source-lock:unlock',
-  /* sql */ `
+`
+const UNLOCK = sql('source-lock:unlock')`
   WITH still AS MATERIALIZED (
     SELECT id FROM unstuck.worker WHERE id = $2 AND heartbeats = $3::int FOR SHARE
   )
@@ -59,16 +45,13 @@ const UNLOCK = sql(
          gave_up_at = CASE WHEN $4::text IS NOT NULL THEN clock_timestamp() END, gave_up_because = $4
    WHERE source = $1 AND worker_id = $2 AND ($3::int IS NULL OR EXISTS (SELECT FROM still))
   RETURNING source
-`,
-)
-const SOURCE_LOCK = sql(
-  'source-lock',
-  `SELECT ${SOURCE_LOCK_COLUMNS} FROM unstuck.source_lock g WHERE g.source = $1`,
-)
-const SOURCE_LOCKS = sql(
-  'source-locks',
-  `SELECT ${SOURCE_LOCK_COLUMNS} FROM unstuck.source_lock g ORDER BY g.source`,
-)
+`
+const SOURCE_LOCK = sql('source-lock')`
+  SELECT ${SOURCE_LOCK_COLUMNS} FROM unstuck.source_lock g WHERE g.source = $1
+`
+const SOURCE_LOCKS = sql('source-locks')`
+  SELECT ${SOURCE_LOCK_COLUMNS} FROM unstuck.source_lock g ORDER BY g.source
+`
 
 type SourceLockMethods = Pick<
   Store,

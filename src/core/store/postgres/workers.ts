@@ -14,20 +14,15 @@ const WORKER_COLUMNS = /* sql */ `
   ${ms('w.started_at')} AS started_at, ${ms('w.last_heartbeat_at')} AS last_heartbeat_at,
   ${ms('w.ended_at')} AS ended_at
 `
-const REGISTER = sql(
-  'worker:register',
-  /* sql */ `
+const REGISTER = sql('worker:register')`
   INSERT INTO unstuck.worker (id, source, host, pid, start_ticks, boot_id, pid_namespace, presence, version,
                               heartbeat_ms, lease_ms)
   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
   ON CONFLICT (id) DO NOTHING
-`,
-)
+`
 // $1 writer, $2 worker, $3 loop lag, $4 the claims it names, $5 what it has measured. Claims in its name that it has not named for a whole
 // lease are released untouched: their answer got lost.
-const HEARTBEAT = sql(
-  'heartbeat',
-  /* sql */ `
+const HEARTBEAT = sql('heartbeat')`
   WITH me AS (
     UPDATE unstuck.worker
        SET last_heartbeat_at = clock_timestamp(), heartbeats = heartbeats + 1, loop_lag_ms = $3, stats = coalesce($5, stats),
@@ -79,12 +74,9 @@ const HEARTBEAT = sql(
          ${ms('pg_postmaster_start_time()')} AS server_started_at,
          ${ms('clock_timestamp()')} AS now,
          (SELECT max(min_program_version) FROM unstuck.migration) AS min_program_version
-`,
-)
-const LOCK_WORKER = sql('worker:lock', `SELECT FROM unstuck.worker WHERE id = $1 FOR UPDATE`)
-const RETIRE = sql(
-  'worker:retire',
-  /* sql */ `
+`
+const LOCK_WORKER = sql('worker:lock')`SELECT FROM unstuck.worker WHERE id = $1 FOR UPDATE`
+const RETIRE = sql('worker:retire')`
   WITH planning AS (
     UPDATE unstuck.run SET planning_worker_id = NULL WHERE planning_worker_id = $1 AND status IN ${LIVE}
   ),
@@ -97,12 +89,9 @@ const RETIRE = sql(
      AND NOT EXISTS (
        SELECT FROM unstuck.target t JOIN unstuck.run r ON r.id = t.run_id
         WHERE t.worker_id = $1 AND t.status = 'in_progress' AND r.status IN ${LIVE})
-`,
-)
-const WORKER = sql('worker', `SELECT ${WORKER_COLUMNS} FROM unstuck.worker w WHERE w.id = $1`)
-const WORKERS = sql(
-  'workers',
-  /* sql */ `
+`
+const WORKER = sql('worker')`SELECT ${WORKER_COLUMNS} FROM unstuck.worker w WHERE w.id = $1`
+const WORKERS = sql('workers')`
   SELECT ${WORKER_COLUMNS}, l.pid IS NOT NULL AS is_locked,
          ${ms('clock_timestamp() - w.last_heartbeat_at')} AS beat_age_ms
     FROM unstuck.worker w
@@ -112,11 +101,8 @@ const WORKERS = sql(
      AND (l.classid::bigint << 32) + l.objid::bigint = (w.presence ->> 'key')::bigint
    WHERE w.ended_at IS NULL
    ORDER BY w.id
-`,
-)
-const HOLDINGS = sql(
-  'workers:holdings',
-  /* sql */ `
+`
+const HOLDINGS = sql('workers:holdings')`
   SELECT t.worker_id, t.run_id, t.group_name, r.policy, t.targets, ${ms('t.last_activity_at')} AS last_activity_at
     FROM unstuck.worker w
    CROSS JOIN LATERAL (
@@ -126,8 +112,7 @@ const HOLDINGS = sql(
    ) AS t
     JOIN unstuck.run r ON r.id = t.run_id
    WHERE w.ended_at IS NULL
-`,
-)
+`
 
 type WorkerMethods = Pick<
   Store,

@@ -3,35 +3,26 @@ import type { AuditCount, AuditEntry, Store } from '../store.ts'
 import { sql, type Connection, type Database } from './database.ts'
 import { readJson } from './lists.ts'
 
-const RECORD = sql(
-  'audit:record',
-  /* sql */ `
+const RECORD = sql('audit:record')`
   INSERT INTO audit (at, actor, action, source, run_id, target_id, because, evidence, before, after)
   VALUES (:at, :actor, :action, :source, :run, :target, :because, :evidence, :before, :after)
-`,
-)
+`
 const LIST = (name: string, where: string, order: string) =>
-  sql(
-    `audit:${name}`,
-    /* sql */ `
+  sql(`audit:${name}`)`
   SELECT * FROM audit
    WHERE ${where} AND at >= :since AND (:source IS NULL OR source = :source)
    ORDER BY ${order} LIMIT :limit
-`,
-  )
+`
 const FORWARD = LIST('forward', 'id > :after', 'id')
 const BACKWARD = LIST('backward', 'id < :after', 'id DESC')
 const OF_RUN = 'run_id = :run AND (:target IS NULL OR target_id = :target)'
 const OF_RUN_FORWARD = LIST('run-forward', `${OF_RUN} AND id > :after`, 'id')
 const OF_RUN_BACKWARD = LIST('run-backward', `${OF_RUN} AND id < :after`, 'id DESC')
-const COUNTS = sql(
-  'audit:counts',
-  /* sql */ `
+const COUNTS = sql('audit:counts')`
   SELECT source, action, count(*) AS count, max(at) AS lastAt FROM audit
    WHERE at >= :since AND (:source IS NULL OR source = :source)
    GROUP BY source, action ORDER BY source, action
-`,
-)
+`
 
 /** Enters what was done into the trail, in the transaction that does it. */
 export function recordAudit(tx: Connection, entry: Omit<AuditEntry, 'id'>): void {

@@ -15,21 +15,15 @@ import { mayClaim } from './may-claim.ts'
 import { moveRun } from './run-moves.ts'
 import { insertTargets, LIVE, SET_POLICY } from './runs.ts'
 
-const LIVE_SINGLE = sql(
-  'begin:live',
-  /* sql */ `
+const LIVE_SINGLE = sql('begin:live')`
   SELECT r.id AS run, r.kind, t.id AS target, t.status, t.claim_id
     FROM run r LEFT JOIN target t ON t.run_id = r.id AND r.kind = 'single'
    WHERE r.source = :source AND r.status IN ${LIVE}
-`,
-)
-const BEGIN = sql(
-  'begin:insert',
-  /* sql */ `
+`
+const BEGIN = sql('begin:insert')`
   INSERT INTO run (id, source, kind, status, policy, created_at, planned_at)
   VALUES (:run, :source, 'single', 'queued', :policy, :now, :now)
-`,
-)
+`
 
 export function beginMethods(db: Database): Pick<Store, 'begin'> {
   return { begin: (request) => db.write('begin', (tx) => begin(tx, request, db.location)) }

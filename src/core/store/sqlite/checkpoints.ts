@@ -13,9 +13,7 @@ import { isSameClaim, refuseWrite, claimState } from './claim-state.ts'
 
 // The fence: a worker that lost its claim matches no row and so changes nothing. Progress strikes off errors and crashes.
 const ADVANCE = (name: string, also: string, where: string): Sql =>
-  sql(
-    `checkpoint:${name}`,
-    /* sql */ `
+  sql(`checkpoint:${name}`)`
   UPDATE target
      SET checkpoint_seq = checkpoint_seq + 1, page = ?5, next_url = ?6, checkpoint_hash = ?7,
          page_target  = coalesce(?8, page_target),
@@ -25,8 +23,7 @@ const ADVANCE = (name: string, also: string, where: string): Sql =>
    WHERE id = ?1 AND epoch = ?2 AND claim_id = ?3 AND status = 'in_progress'
      AND checkpoint_seq = ?4 AND page < ?5 ${where}
   RETURNING checkpoint_seq, run_id, group_name
-`,
-  )
+`
 // Apart, because SQLite writes every index again that a column of the SET list is in, changed or not: most pages need none.
 const NEXT_PAGE = ADVANCE('next-page', '', 'AND crashes = 0')
 const NO_CRASHES = ', crashes = 0, crashes_alone = 0, crashes_since_epoch = epoch'
@@ -34,37 +31,27 @@ const FIRST_PAGE = ADVANCE('first-page', NO_CRASHES, '')
 const LAST_PAGE = ADVANCE('last-page', `${NO_CRASHES}, status = 'done', finished_at = ?11`, '')
 
 // Most items are new, so that is tried first and costs one statement.
-const ADD_ITEM = sql(
-  'checkpoint:item',
-  /* sql */ `
+const ADD_ITEM = sql('checkpoint:item')`
   INSERT INTO item (source, key, key_version, url, data, run_id, first_seen_at, last_seen_at, changed_at)
   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7, ?7)
   ON CONFLICT (source, key) DO NOTHING
-`,
-)
-const CHANGE_ITEM = sql(
-  'checkpoint:item-change',
-  /* sql */ `
+`
+const CHANGE_ITEM = sql('checkpoint:item-change')`
   UPDATE item SET data = ?4, url = ?3, run_id = ?5, version = version + 1, changed_at = ?6, last_seen_at = ?6
    WHERE source = ?1 AND key = ?2 AND data <> ?4
-`,
-)
-const SEE_ITEM = sql(
-  'checkpoint:item-seen',
-  `UPDATE item SET run_id = ?3, last_seen_at = ?4 WHERE source = ?1 AND key = ?2`,
-)
+`
+const SEE_ITEM = sql('checkpoint:item-seen')`
+  UPDATE item SET run_id = ?3, last_seen_at = ?4 WHERE source = ?1 AND key = ?2
+`
 
 // A run's planning has made the row.
-const COUNT_PAGE = sql(
-  'checkpoint:counters',
-  /* sql */ `
+const COUNT_PAGE = sql('checkpoint:counters')`
   UPDATE run_counters
      SET pages = pages + 1, skipped = skipped + ?3, items_new = items_new + ?4,
          items_updated = items_updated + ?5, items_unchanged = items_unchanged + ?6,
          in_progress = in_progress - ?7, done = done + ?7, last_activity_at = max(last_activity_at, ?8)
    WHERE run_id = ?1 AND group_name = ?2
-`,
-)
+`
 
 export function checkpointMethods(db: Database): Pick<Store, 'checkpoint'> {
   const save = (pages: readonly Checkpoint[], inTransaction?: InTransaction) =>

@@ -8,72 +8,49 @@ import { firstPosition } from './runs.ts'
 import { addCounts } from './counters.ts'
 
 const FENCE = `WHERE id = :target AND epoch = :epoch AND claim_id = :claimId AND status = 'in_progress' RETURNING run_id, group_name`
-const FINISH = sql(
-  'finish',
-  /* sql */ `
+const FINISH = sql('finish')`
   UPDATE target SET status = 'done', finished_at = :now, last_activity_at = :now,
                     crashes = 0, crashes_alone = 0, errors = 0
   ${FENCE}
-`,
-)
-export const RELEASE = sql(
-  'release',
-  /* sql */ `
+`
+export const RELEASE = sql('release')`
   UPDATE target SET status = 'planned', ready_at = 0, last_activity_at = :now, attempts = max(attempts - 1, 0),
                     crashes = max(crashes - 1, 0), crashes_alone = max(crashes_alone - claimed_alone, 0)
   ${FENCE}
-`,
-)
-const RETRY = sql(
-  'fail:retry',
-  /* sql */ `
+`
+const RETRY = sql('fail:retry')`
   UPDATE target SET status = 'planned', ready_at = coalesce(:readyAt, :now + :retryInMs), errors = errors + 1,
                     last_error = :error, last_activity_at = :now, cursor = coalesce(:cursor, cursor),
                     crashes = max(crashes - 1, 0), crashes_alone = max(crashes_alone - claimed_alone, 0)
   ${FENCE}
-`,
-)
-const GIVE_UP = sql(
-  'fail:give-up',
-  /* sql */ `
+`
+const GIVE_UP = sql('fail:give-up')`
   UPDATE target SET status = 'failed', errors = errors + 1, last_error = :error,
                     last_activity_at = :now, finished_at = :now, cursor = coalesce(:cursor, cursor),
                     crashes = max(crashes - 1, 0), crashes_alone = max(crashes_alone - claimed_alone, 0)
   ${FENCE}
-`,
-)
-const RUN_OF = sql('fail:run-of', `SELECT run_id FROM target WHERE id = :target`)
-const PARK = sql(
-  'fail:park',
-  /* sql */ `
+`
+const RUN_OF = sql('fail:run-of')`SELECT run_id FROM target WHERE id = :target`
+const PARK = sql('fail:park')`
   UPDATE target SET status = 'parked', last_error = :error, finished_at = :now,
                     crashes = max(crashes - 1, 0), crashes_alone = max(crashes_alone - claimed_alone, 0)
   ${FENCE}
-`,
-)
-const ACTIVE = sql(
-  'active',
-  /* sql */ `
+`
+const ACTIVE = sql('active')`
   UPDATE target SET last_activity_at = :now
   ${FENCE}
-`,
-)
-const STRIKE_OFF = sql(
-  'active:strike-off',
-  /* sql */ `
+`
+const STRIKE_OFF = sql('active:strike-off')`
   UPDATE target SET errors = 0, crashes = 0, crashes_alone = 0, crashes_since_epoch = epoch
    WHERE id = :target
-`,
-)
-const RUN_DONE = sql('progress:done', `SELECT progress_done AS done FROM run WHERE id = :run`)
-const RUN_PROGRESS = sql(
-  'progress:run',
-  `UPDATE run SET progress_done = :done, progress_total = :total WHERE id = :run`,
-)
-const RUN_ARTIFACTS = sql(
-  'activity:run',
-  `UPDATE run SET artifacts = :artifacts WHERE id = :run AND artifacts < :artifacts`,
-)
+`
+const RUN_DONE = sql('progress:done')`SELECT progress_done AS done FROM run WHERE id = :run`
+const RUN_PROGRESS = sql('progress:run')`
+  UPDATE run SET progress_done = :done, progress_total = :total WHERE id = :run
+`
+const RUN_ARTIFACTS = sql('activity:run')`
+  UPDATE run SET artifacts = :artifacts WHERE id = :run AND artifacts < :artifacts
+`
 
 type ClaimEndMethods = Pick<
   Store,

@@ -17,13 +17,10 @@ export type ClaimState = {
   checkpoint_hash: string | null
 }
 
-const CLAIM_STATE = sql(
-  'refused:read',
-  /* sql */ `
+const CLAIM_STATE = sql('refused:read')`
   SELECT run_id, group_name, status, epoch, claim_id, worker_id, checkpoint_seq, page, checkpoint_hash
     FROM target WHERE id = :target
-`,
-)
+`
 
 /** Where a target stands, for a write that the fence turned away. */
 export function claimState(tx: Connection, claim: Claim): ClaimState | undefined {

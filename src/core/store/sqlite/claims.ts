@@ -10,72 +10,50 @@ const CLAIM_COLUMNS = /* sql */ `
   target.id, target.run_id, target.key, target.group_name, target.url, target.epoch, target.claim_id, target.worker_id, target.checkpoint_seq, target.page, target.page_target,
   target.next_url, target.last_item_id, target.cursor, target.data, target.errors, target.crashes
 `
-const RUN = sql(
-  'claim:run',
-  `SELECT id, status, reopened_at FROM run WHERE source = :source AND kind = 'crawl' AND status IN ${LIVE}`,
-)
+const RUN = sql('claim:run')`
+  SELECT id, status, reopened_at FROM run WHERE source = :source AND kind = 'crawl' AND status IN ${LIVE}
+`
 /** What this worker already holds under the ids it asks with: the answer of an earlier call got lost. */
-export const HELD = sql(
-  'claim:held',
-  /* sql */ `
+export const HELD = sql('claim:held')`
   SELECT ${CLAIM_COLUMNS}, r.source FROM target JOIN run r ON r.id = target.run_id
    WHERE worker_id = :worker AND target.status = 'in_progress'
      AND claim_id IN (SELECT value FROM json_each(:claimIds))
-`,
-)
-const CRASHED_BEFORE = sql(
-  'claim:crashed',
-  /* sql */ `
+`
+const CRASHED_BEFORE = sql('claim:crashed')`
   SELECT id FROM target
    WHERE run_id = :run AND status = 'planned' AND crashes > 0 AND (ready_at IS NULL OR ready_at <= :now)
    ORDER BY ready_at, id LIMIT 1
-`,
-)
-const DUE = sql(
-  'claim:due',
-  /* sql */ `
+`
+const DUE = sql('claim:due')`
   SELECT id FROM target
    WHERE run_id = :run AND status = 'planned' AND crashes = 0 AND ready_at <= :now
    ORDER BY ready_at, id LIMIT :limit
-`,
-)
-const FRESH = sql(
-  'claim:fresh',
-  /* sql */ `
+`
+const FRESH = sql('claim:fresh')`
   SELECT id FROM target
    WHERE run_id = :run AND status = 'planned' AND crashes = 0 AND ready_at IS NULL
    ORDER BY id LIMIT :limit
-`,
-)
+`
 // A crash is counted here and struck off when the claim ends any other way.
-export const CLAIM_TARGET = sql(
-  'claim:take',
-  /* sql */ `
+export const CLAIM_TARGET = sql('claim:take')`
   UPDATE target
      SET status = 'in_progress', epoch = epoch + 1, claim_id = :claimId, worker_id = :worker,
          claimed_at = :now, last_activity_at = :now, ready_at = NULL, claimed_alone = :claimedAlone,
          attempts = attempts + 1, crashes = crashes + 1, crashes_alone = crashes_alone + :claimedAlone
    WHERE id = :id AND status = 'planned'
   RETURNING ${CLAIM_COLUMNS}
-`,
-)
-export const MARK_RUNNING = sql(
-  'claim:run-running',
-  /* sql */ `
+`
+export const MARK_RUNNING = sql('claim:run-running')`
   UPDATE run SET status = 'running', started_at = coalesce(started_at, :now), reopened_at = NULL,
                  resumed_at = CASE WHEN status = 'interrupted' THEN :now ELSE resumed_at END,
                  resumes = resumes + (status = 'interrupted')
    WHERE id = :run AND (status IN ('queued', 'interrupted') OR reopened_at IS NOT NULL)
-`,
-)
-const PARK_UNREADABLE = sql(
-  'claim:unreadable',
-  /* sql */ `
+`
+const PARK_UNREADABLE = sql('claim:unreadable')`
   UPDATE target SET status = 'parked', last_error = :reason, finished_at = :now,
                     crashes = max(crashes - 1, 0), crashes_alone = max(crashes_alone - claimed_alone, 0)
    WHERE id = :id
-`,
-)
+`
 
 export function claimMethods(db: Database): Pick<Store, 'claim'> {
   return {

@@ -14,28 +14,20 @@ export type HostClock = {
 
 export const HOST_CLOCK: HostClock = { id: clockId, bootMs, wallMs: () => Date.now() }
 
-const LOAD = sql('clock', `SELECT offset_ms, adjusted_ms FROM clock WHERE id = :id`)
-const FORGET = sql(
-  'clock:forget',
-  `DELETE FROM clock WHERE substr(id, 1, 36) <> substr(:id, 1, 36)`,
-)
-const START = sql(
-  'clock:start',
-  `INSERT INTO clock (id, offset_ms, adjusted_ms) VALUES (:id, :offset, :boot)`,
-)
-const MOVE = sql(
-  'clock:move',
-  `UPDATE clock SET offset_ms = :offset, adjusted_ms = :boot WHERE id = :id`,
-)
-const IS_ANYTHING_LIVE = sql(
-  'clock:live',
-  /* sql */ `
+const LOAD = sql('clock')`SELECT offset_ms, adjusted_ms FROM clock WHERE id = :id`
+const FORGET = sql('clock:forget')`DELETE FROM clock WHERE substr(id, 1, 36) <> substr(:id, 1, 36)`
+const START = sql('clock:start')`
+  INSERT INTO clock (id, offset_ms, adjusted_ms) VALUES (:id, :offset, :boot)
+`
+const MOVE = sql('clock:move')`
+  UPDATE clock SET offset_ms = :offset, adjusted_ms = :boot WHERE id = :id
+`
+const IS_ANYTHING_LIVE = sql('clock:live')`
   SELECT 1 FROM run WHERE status IN ${LIVE}
   UNION ALL
   SELECT 1 FROM source_lock WHERE worker_id IS NOT NULL
    LIMIT 1
-`,
-)
+`
 
 /** Closer than this to the wall clock nothing is moved. */
 const NEAR_MS = 50

@@ -15,9 +15,7 @@ export type CountChange = {
   refused?: number
 }
 
-const ADD_COUNTS = sql(
-  'counters:add',
-  /* sql */ `
+const ADD_COUNTS = sql('counters:add')`
   INSERT INTO run_counters (run_id, group_name, planned, in_progress, done, failed, stuck, parked, pages,
                      items_new, items_updated, items_unchanged, skipped, refused, last_activity_at)
   VALUES (:run, :group_name, :planned, :in_progress, :done, :failed, :stuck, :parked, :pages,
@@ -36,8 +34,7 @@ const ADD_COUNTS = sql(
     skipped          = skipped         + excluded.skipped,
     refused          = refused         + excluded.refused,
     last_activity_at = max(last_activity_at, excluded.last_activity_at)
-`,
-)
+`
 
 const NO_CHANGE: Required<CountChange> = {
   planned: 0,

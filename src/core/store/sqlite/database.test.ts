@@ -7,8 +7,8 @@ import { HOST_CLOCK, StoreClock } from './clock.ts'
 import { Connection, Database, sql } from './database.ts'
 import { fileId, OpenFiles } from './open-files.ts'
 
-const COUNT = sql('count', 'SELECT count(*) AS n FROM one')
-const ADD = sql('add', 'INSERT INTO one VALUES (1)')
+const COUNT = sql('count')`SELECT count(*) AS n FROM one`
+const ADD = sql('add')`INSERT INTO one VALUES (1)`
 
 function openDatabase(folder: string): Database {
   const path = join(folder, 'test.db')

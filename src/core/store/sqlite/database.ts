@@ -13,8 +13,12 @@ export type Params = Record<string, SQLInputValue>
 /** In the order of `?1`, `?2` …: for the few statements whose speed is worth it. */
 export type Positions = readonly SQLInputValue[]
 
-export function sql(name: string, text: string): Sql {
-  return { name, text }
+/** Names a statement: sql('claim:due')`SELECT …`. */
+export function sql(name: string) {
+  return (parts: TemplateStringsArray, ...values: readonly (string | number)[]): Sql => ({
+    name,
+    text: String.raw({ raw: parts }, ...values),
+  })
 }
 
 /** One connection with its statements prepared once. */
@@ -134,9 +138,9 @@ function bound(params: Params | Positions): SQLInputValue[] {
   return (Array.isArray(params) ? params : [params]) as SQLInputValue[]
 }
 
-const BEGIN = sql('begin', 'BEGIN IMMEDIATE')
-const COMMIT = sql('commit', 'COMMIT')
-const ROLLBACK = sql('rollback', 'ROLLBACK')
+const BEGIN = sql('begin')`BEGIN IMMEDIATE`
+const COMMIT = sql('commit')`COMMIT`
+const ROLLBACK = sql('rollback')`ROLLBACK`
 
 type Job = {
   name: string

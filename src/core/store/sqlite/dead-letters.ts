@@ -4,9 +4,7 @@ import { checkAfter, toListing } from '../rows.ts'
 import type { DeadLetter, Store } from '../store.ts'
 import { sql, type Database } from './database.ts'
 
-const DEAD_LETTERS = sql(
-  'dead-letters',
-  /* sql */ `
+const DEAD_LETTERS = sql('dead-letters')`
   SELECT t.id, t.key, t.run_id AS run, r.source, t.status, substr(coalesce(t.last_error, ''), 1, ${LIMITS.listed}) AS error,
          coalesce(t.finished_at, t.last_activity_at) AS at
     FROM target t INDEXED BY target_dead_letter CROSS JOIN run r ON r.id = t.run_id
@@ -14,8 +12,7 @@ const DEAD_LETTERS = sql(
      AND t.status IN (SELECT value FROM json_each(:statuses))
      AND (:source IS NULL OR r.source = :source)
    ORDER BY t.id LIMIT :limit
-`,
-)
+`
 
 export function deadLetterMethods(db: Database): Pick<Store, 'deadLetters'> {
   return {

@@ -6,7 +6,7 @@ import { checkAfter, toHeldTarget, toListing, toTarget, type TargetRow } from '.
 import type { Store } from '../store.ts'
 import { sql, type Database, type Sql } from './database.ts'
 
-const TARGET = sql('target', `SELECT * FROM target WHERE id = :id`)
+const TARGET = sql('target')`SELECT * FROM target WHERE id = :id`
 const N = LIMITS.listed
 // What is long is cut by the database: a page of the list weighs the same whatever is in it.
 export const LISTED = /* sql */ `
@@ -16,38 +16,29 @@ export const LISTED = /* sql */ `
   max(coalesce(length(cursor), 0), coalesce(length(last_error), 0), coalesce(length(next_url), 0)) > ${N} AS cut
 `
 const TARGETS = (name: string, columns: string): Sql =>
-  sql(
-    name,
-    /* sql */ `
+  sql(name)`
   SELECT ${columns} FROM target
    WHERE run_id = :run AND status = :status AND id > :after AND (:group IS NULL OR group_name = :group)
      AND (:part IS NULL OR key LIKE :part ESCAPE '\\' OR last_error LIKE :part ESCAPE '\\')
    ORDER BY id LIMIT :limit
-`,
-  )
+`
 const CUT = TARGETS('targets', LISTED)
 const WHOLE = TARGETS('targets:whole', '*')
-export const BY_KEY = sql(
-  'targets:by-key',
-  `SELECT * FROM target WHERE run_id = :run AND key IN (SELECT value FROM json_each(:keys))`,
-)
-export const TARGETS_ENDING = sql(
-  'targets:ending',
-  `SELECT id FROM target WHERE id LIKE '%' || :suffix LIMIT 3`,
-)
+export const BY_KEY = sql('targets:by-key')`
+  SELECT * FROM target WHERE run_id = :run AND key IN (SELECT value FROM json_each(:keys))
+`
+export const TARGETS_ENDING = sql('targets:ending')`
+  SELECT id FROM target WHERE id LIKE '%' || :suffix LIMIT 3
+`
 
-const ITEMS = sql(
-  'items',
-  /* sql */ `
+const ITEMS = sql('items')`
   SELECT key, coalesce(url, CASE WHEN key_version > 0 THEN key END) AS url, data, version, run_id, first_seen_at, last_seen_at, changed_at
     FROM item WHERE source = :source AND key > :after ORDER BY key LIMIT :limit
-`,
-)
+`
 
-const ITEMS_BY_RUN = sql(
-  'items:by-run',
-  `SELECT run_id AS run, count(*) AS items FROM item WHERE source = :source GROUP BY run_id`,
-)
+const ITEMS_BY_RUN = sql('items:by-run')`
+  SELECT run_id AS run, count(*) AS items FROM item WHERE source = :source GROUP BY run_id
+`
 
 export type SqliteTargetRow = Omit<TargetRow, 'cursor'> & { cursor: string | null }
 

@@ -9,9 +9,7 @@ import { LIVE } from './runs.ts'
 // One walk along the live runs. A crawl comes once per group of its books, which are added up here: to group them SQLite
 // would sort all these columns. The one target is looked up by its id: joined by its run, SQLite would walk along all
 // targets of a crawl before it sees that there is not only one.
-export const LIVE_RUNS = sql(
-  'runs:live',
-  /* sql */ `
+export const LIVE_RUNS = sql('runs:live')`
   SELECT r.id, r.source, r.kind, r.status, nullif(r.policy, '{}') AS policy, r.created_at, r.started_at,
          r.resumed_at, r.reopened_at, r.planned_at, NULL AS finished_at, r.progress_done, r.progress_total,
          r.resumes, r.retries, r.retry_of, NULL AS error, iif(length(r.input) <= ${LIMITS.listed}, r.input, NULL) AS input, r.artifacts,
@@ -25,8 +23,7 @@ export const LIVE_RUNS = sql(
     LEFT JOIN target t
       ON t.id = CASE r.kind WHEN 'single' THEN (SELECT id FROM target WHERE run_id = r.id LIMIT 1) END
    WHERE r.status IN ${LIVE}
-`,
-)
+`
 const COUNTS = [
   ...TARGET_STATUSES,
   'pages',

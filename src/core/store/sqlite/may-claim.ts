@@ -2,12 +2,9 @@ import { sessionGraceMs } from '../../model/worker.ts'
 import { bootId, uptimeMs } from '../../host/identity.ts'
 import { sql, type Connection } from './database.ts'
 
-const WORKER = sql(
-  'claim:worker',
-  /* sql */ `
+const WORKER = sql('claim:worker')`
   SELECT heartbeat_ms, lease_ms, boot_id, heartbeat_uptime FROM worker WHERE id = :worker AND ended_at IS NULL
-`,
-)
+`
 
 /**
  * Returns true if the worker's last heartbeat is recent. One that could be taken for lost must not claim: a heartbeat has

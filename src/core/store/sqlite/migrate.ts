@@ -13,19 +13,16 @@ const CREATE_MIGRATION = /* sql */ `
     applied_at          INTEGER NOT NULL
   ) STRICT
 `
-const HAS_MIGRATION = sql(
-  'migrate:has-schema',
-  `SELECT 1 FROM sqlite_schema WHERE name = 'migration'`,
-)
-const VERSION = sql('migrate:version', `SELECT coalesce(max(number), 0) AS number FROM migration`)
-const MIN_PROGRAM_VERSION = sql(
-  'migrate:min-program-version',
-  `SELECT max(min_program_version) AS version FROM migration`,
-)
-const RECORD = sql(
-  'migrate:record',
-  `INSERT INTO migration (number, min_program_version, applied_at) VALUES (:number, ${FIRST_VERSION}, :now)`,
-)
+const HAS_MIGRATION = sql('migrate:has-schema')`
+  SELECT 1 FROM sqlite_schema WHERE name = 'migration'
+`
+const VERSION = sql('migrate:version')`SELECT coalesce(max(number), 0) AS number FROM migration`
+const MIN_PROGRAM_VERSION = sql('migrate:min-program-version')`
+  SELECT max(min_program_version) AS version FROM migration
+`
+const RECORD = sql('migrate:record')`
+  INSERT INTO migration (number, min_program_version, applied_at) VALUES (:number, ${FIRST_VERSION}, :now)
+`
 
 export const SCHEMA_VERSION = MIGRATIONS.at(-1)!.number
 

@@ -6,20 +6,15 @@ import { addOnlyTarget, insertRetry, LIVE, readRun, RUN, type SqliteRunRow } fro
 import { addCounts } from './counters.ts'
 import { LISTED, readHeldTarget, type SqliteTargetRow } from './lists.ts'
 
-const CLAIMS_OF = sql(
-  'recover:held',
-  /* sql */ `
+const CLAIMS_OF = sql('recover:held')`
   SELECT ${LISTED}, (SELECT heartbeats FROM worker w WHERE w.id = worker_id) AS worker_heartbeats FROM target
    WHERE worker_id = :worker AND status = 'in_progress' AND id > :after
      AND EXISTS (SELECT 1 FROM worker w WHERE w.id = :worker)
    ORDER BY id LIMIT :limit
-`,
-)
+`
 // Recovery is fenced too: it acts only on what it judged, and only while the worker's silence lasts. What was begun goes
 // before everything else in line. A timeout (the worker lives, its target stands still) counts as an error, not as a crash.
-const TAKE_BACK = sql(
-  'recover:take-back',
-  /* sql */ `
+const TAKE_BACK = sql('recover:take-back')`
   UPDATE target SET status = :status, claim_id = NULL, last_error = :because,
                     ready_at = CASE WHEN :status = 'planned' THEN 0 END,
                     finished_at = CASE WHEN :status IN ('failed', 'parked') THEN :now END,
@@ -30,22 +25,15 @@ const TAKE_BACK = sql(
      AND (NOT :timedOut OR last_activity_at = :lastActivityAt)
      AND (:timedOut OR EXISTS (SELECT 1 FROM worker WHERE id = :worker AND heartbeats = :heartbeats))
   RETURNING run_id, group_name, crashes
-`,
-)
-const RECORD_LOST_CLAIM = sql(
-  'recover:remember',
-  /* sql */ `
+`
+const RECORD_LOST_CLAIM = sql('recover:remember')`
   INSERT OR REPLACE INTO lost_claim (worker_id, target_id, epoch, claimed_alone, parked)
   SELECT :worker, id, epoch, claimed_alone, status = 'parked' FROM target WHERE id = :target
-`,
-)
-const FAIL_RUN = sql(
-  'recover:fail-run',
-  /* sql */ `
+`
+const FAIL_RUN = sql('recover:fail-run')`
   UPDATE run SET status = 'failed', error = :because, finished_at = :now
    WHERE id = :run AND status IN ${LIVE}
-`,
-)
+`
 export function recoveryMethods(db: Database): Pick<Store, 'claimsOf' | 'applyVerdicts'> {
   return {
     claimsOf: async (worker, after, limit) =>

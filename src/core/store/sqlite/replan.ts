@@ -21,80 +21,58 @@ const NAMED = /* sql */ `
     AND (:groups IS NULL OR group_name IN (SELECT value FROM json_each(:groups)))
     AND (:attemptsMax IS NULL OR attempts <= :attemptsMax)
 `
-const COUNT = sql(
-  'replan:count',
-  `SELECT group_name, status, count(*) AS count FROM target WHERE ${MATCHING} GROUP BY group_name, status`,
-)
-export const COUNT_NAMED = sql(
-  'replan:count-named',
-  `SELECT group_name, status, count(*) AS count FROM target WHERE ${NAMED} GROUP BY group_name, status`,
-)
+const COUNT = sql('replan:count')`
+  SELECT group_name, status, count(*) AS count FROM target WHERE ${MATCHING} GROUP BY group_name, status
+`
+export const COUNT_NAMED = sql('replan:count-named')`
+  SELECT group_name, status, count(*) AS count FROM target WHERE ${NAMED} GROUP BY group_name, status
+`
 // A person says that it is worth another try: what counted against it is forgotten, but for the attempts.
-const REPLAN = sql(
-  'replan',
-  /* sql */ `
+const REPLAN = sql('replan')`
   UPDATE target SET status = 'planned', ready_at = CASE WHEN checkpoint_seq > 0 THEN 0 END, claim_id = NULL,
                     errors = 0, crashes = 0, crashes_alone = 0, crashes_since_epoch = epoch,
                     finished_at = NULL
    WHERE ${MATCHING}
-`,
-)
-export const REPLAN_NAMED = sql(
-  'replan:named',
-  /* sql */ `
+`
+export const REPLAN_NAMED = sql('replan:named')`
   UPDATE target SET status = 'planned', ready_at = CASE WHEN checkpoint_seq > 0 THEN 0 END, claim_id = NULL,
                     errors = 0, crashes = 0, crashes_alone = 0, crashes_since_epoch = epoch,
                     finished_at = NULL
    WHERE ${NAMED}
-`,
-)
-const HAS_OPEN = sql(
-  'replan:open',
-  `SELECT 1 FROM target WHERE run_id = :run AND status IN ('planned', 'in_progress') LIMIT 1`,
-)
-const REOPEN = sql(
-  'replan:reopen',
-  /* sql */ `
+`
+const HAS_OPEN = sql('replan:open')`
+  SELECT 1 FROM target WHERE run_id = :run AND status IN ('planned', 'in_progress') LIMIT 1
+`
+const REOPEN = sql('replan:reopen')`
   UPDATE run SET status = CASE WHEN started_at IS NULL THEN 'queued' ELSE 'interrupted' END,
                  finished_at = NULL, error = NULL, reopened_at = :now
    WHERE id = :run
   RETURNING status
-`,
-)
+`
 /** Whoever held them when the run ended is fenced off, wherever it is now. */
-const FENCE_OFF = sql(
-  'reopen:fence',
-  /* sql */ `
+const FENCE_OFF = sql('reopen:fence')`
   UPDATE target SET status = 'planned', epoch = epoch + 1, claim_id = NULL, ready_at = 0,
                     crashes = max(crashes - 1, 0), crashes_alone = max(crashes_alone - claimed_alone, 0)
    WHERE run_id = :run AND status = 'in_progress'
   RETURNING group_name
-`,
-)
-const TARGET_STATE = sql(
-  'target:state',
-  `SELECT run_id, group_name, status, page FROM target WHERE id = :id`,
-)
-const PARK = sql(
-  'target:park',
-  /* sql */ `
+`
+const TARGET_STATE = sql('target:state')`
+  SELECT run_id, group_name, status, page FROM target WHERE id = :id
+`
+const PARK = sql('target:park')`
   UPDATE target SET status = 'parked', claim_id = NULL, last_error = :because, finished_at = :now,
                     epoch = epoch + (status = 'in_progress'),
                     crashes = max(crashes - (status = 'in_progress'), 0),
                     crashes_alone = max(crashes_alone - (status = 'in_progress') * claimed_alone, 0)
    WHERE id = :id
-`,
-)
-const REWIND = sql(
-  'target:rewind',
-  /* sql */ `
+`
+const REWIND = sql('target:rewind')`
   UPDATE target SET status = 'planned', epoch = epoch + 1, claim_id = NULL, page = :to,
                     next_url = :next, cursor = :cursor, last_item_id = NULL, checkpoint_hash = NULL, ready_at = 0,
                     errors = 0, crashes = 0, crashes_alone = 0, crashes_since_epoch = epoch,
                     finished_at = NULL
    WHERE id = :id
-`,
-)
+`
 
 type TargetState = { run_id: string; group_name: string; status: TargetStatus; page: number }
 

@@ -3,31 +3,22 @@ import { DELETE_BATCH, deleteInBatches, FOLD_BATCH, foldStats } from '../list-ro
 import { sql, type Database } from './database.ts'
 import { readJson } from './lists.ts'
 
-const REMOVE_SAMPLES = sql(
-  'sample:prune',
-  /* sql */ `
+const REMOVE_SAMPLES = sql('sample:prune')`
   DELETE FROM sample
    WHERE rowid IN (SELECT rowid FROM sample WHERE at < :before ORDER BY at LIMIT :limit)
-`,
-)
+`
 /** Samples removed per transaction, so that other writers wait no longer than for a checkpoint. */
 const SAMPLES_AT_ONCE = 2_000
-const OLD_STATS = sql(
-  'worker:old-stats',
-  /* sql */ `
+const OLD_STATS = sql('worker:old-stats')`
   SELECT id, stats FROM worker WHERE stats IS NOT NULL AND ended_at < :endedBefore
    ORDER BY id LIMIT :limit
-`,
-)
-const KEEP_STATS = sql('worker:keep-stats', `UPDATE worker SET stats = :sum WHERE id = :keeper`)
-const FORGET_STATS = sql(
-  'worker:forget-stats',
-  `UPDATE worker SET stats = NULL WHERE id IN (SELECT value FROM json_each(:others))`,
-)
+`
+const KEEP_STATS = sql('worker:keep-stats')`UPDATE worker SET stats = :sum WHERE id = :keeper`
+const FORGET_STATS = sql('worker:forget-stats')`
+  UPDATE worker SET stats = NULL WHERE id IN (SELECT value FROM json_each(:others))
+`
 /** Keeps rows with stats, which are the sum over all ended workers, and rows that a claim or a source lock refers to. */
-const REMOVE_WORKERS = sql(
-  'worker:remove',
-  /* sql */ `
+const REMOVE_WORKERS = sql('worker:remove')`
   DELETE FROM worker WHERE id IN (
     SELECT w.id FROM worker w
      WHERE (w.ended_at < :endedBefore
@@ -38,8 +29,7 @@ const REMOVE_WORKERS = sql(
        AND NOT EXISTS (SELECT 1 FROM target t WHERE t.worker_id = w.id AND t.status = 'in_progress')
        AND NOT EXISTS (SELECT 1 FROM source_lock g WHERE g.worker_id = w.id)
      LIMIT :limit)
-`,
-)
+`
 export function retentionMethods(db: Database): Pick<Store, 'prune'> {
   return {
     prune: async ({ samplesBefore = 0, statsBefore = 0, workers }) => {

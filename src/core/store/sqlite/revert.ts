@@ -8,46 +8,32 @@ import { runState, LIVE } from './runs.ts'
 import { fenceOff } from './replan.ts'
 import { addCounts } from './counters.ts'
 
-const OTHER_LIVE = sql(
-  'revert:other',
-  `SELECT 1 FROM run WHERE source = :source AND status IN ${LIVE} AND id <> :run AND id IS NOT :cancel`,
-)
-const CANCEL_RETRY = sql(
-  'revert:retry',
-  /* sql */ `
+const OTHER_LIVE = sql('revert:other')`
+  SELECT 1 FROM run WHERE source = :source AND status IN ${LIVE} AND id <> :run AND id IS NOT :cancel
+`
+const CANCEL_RETRY = sql('revert:retry')`
   UPDATE run SET status = 'cancelled', error = :because, finished_at = :now
    WHERE id = :run AND status = 'queued' AND started_at IS NULL
-`,
-)
-const REOPEN_RUN = sql(
-  'revert:run',
-  /* sql */ `
+`
+const REOPEN_RUN = sql('revert:run')`
   UPDATE run SET status = :to, finished_at = NULL, error = NULL, reopened_at = :now
    WHERE id = :run
-`,
-)
-const RESTORE = sql(
-  'revert:target',
-  /* sql */ `
+`
+const RESTORE = sql('revert:target')`
   UPDATE target SET status = 'planned', epoch = epoch + 1, claim_id = NULL, ready_at = CASE WHEN checkpoint_seq > 0 THEN 0 END,
                     errors = 0, crashes = 0, crashes_alone = 0, crashes_since_epoch = epoch,
                     finished_at = NULL
    WHERE id = :id AND status = :status AND checkpoint_seq = :seq
   RETURNING group_name
-`,
-)
-const RAISE_EPOCH = sql(
-  'revert:epoch',
-  `UPDATE target SET epoch = epoch + 1, claim_id = NULL WHERE run_id = :run AND status = 'planned'`,
-)
+`
+const RAISE_EPOCH = sql('revert:epoch')`
+  UPDATE target SET epoch = epoch + 1, claim_id = NULL WHERE run_id = :run AND status = 'planned'
+`
 
-const DELETE_ITEMS = sql(
-  'delete:items',
-  `DELETE FROM item WHERE source = :source AND run_id = :run`,
-)
-const DELETE_TARGETS = sql('delete:targets', `DELETE FROM target WHERE run_id = :run`)
-const DELETE_COUNTERS = sql('delete:counters', `DELETE FROM run_counters WHERE run_id = :run`)
-const DELETE_RUN = sql('delete:run', `DELETE FROM run WHERE id = :run`)
+const DELETE_ITEMS = sql('delete:items')`DELETE FROM item WHERE source = :source AND run_id = :run`
+const DELETE_TARGETS = sql('delete:targets')`DELETE FROM target WHERE run_id = :run`
+const DELETE_COUNTERS = sql('delete:counters')`DELETE FROM run_counters WHERE run_id = :run`
+const DELETE_RUN = sql('delete:run')`DELETE FROM run WHERE id = :run`
 
 /** Taking back what was done, and the one thing that cannot be taken back. */
 export function revertMethods(db: Database): Pick<Store, 'revert' | 'deleteRun'> {

@@ -7,15 +7,12 @@ import { TARGETS_ENDING } from './lists.ts'
 import { LISTED_COLUMNS, readRun, type SqliteRunRow } from './runs.ts'
 
 const IDS = (name: string, index: string, where: string) =>
-  sql(
-    `runs:${name}`,
-    /* sql */ `
+  sql(`runs:${name}`)`
   SELECT id FROM run ${index}
    WHERE id < :after AND id >= :from AND ${where} AND created_at >= :since
      AND (:part IS NULL OR source LIKE :part ESCAPE '\\' OR id LIKE :end ESCAPE '\\')
    ORDER BY id DESC LIMIT :limit
-`,
-  )
+`
 const ALL = IDS('all', '', 'true')
 const OF_SOURCE = IDS('source', 'INDEXED BY run_by_source', 'source = :source')
 const IN_STATUS = IDS('status', 'INDEXED BY run_by_status', 'status = :status')
@@ -26,22 +23,16 @@ const OF_SOURCE_IN_STATUS = IDS(
 )
 
 /** Ids are made by other clocks than this time is from; nothing younger has a lesser id than this one. */
-const LEAST_SINCE = sql(
-  'runs:since',
-  `SELECT min(id) AS id FROM run INDEXED BY run_by_age WHERE created_at >= :since`,
-)
+const LEAST_SINCE = sql('runs:since')`
+  SELECT min(id) AS id FROM run INDEXED BY run_by_age WHERE created_at >= :since
+`
 
-const BY_ID = sql(
-  'runs:by-id',
-  /* sql */ `
+const BY_ID = sql('runs:by-id')`
   SELECT ${LISTED_COLUMNS} FROM run r LEFT JOIN run_counters t ON t.run_id = r.id
    WHERE r.id IN (SELECT value FROM json_each(:ids)) GROUP BY r.id ORDER BY r.id DESC
-`,
-)
+`
 // From one source that ever failed to the next along the index, and to the newest run of each, in this order.
-export const LAST_FAILED = sql(
-  'runs:last-failed',
-  /* sql */ `
+export const LAST_FAILED = sql('runs:last-failed')`
   WITH RECURSIVE failing (source) AS (
     SELECT min(source) FROM run INDEXED BY run_listed WHERE status = 'failed'
      UNION ALL
@@ -54,12 +45,10 @@ export const LAST_FAILED = sql(
    WHERE r.id = (SELECT max(id) FROM run INDEXED BY run_by_source WHERE source = f.source)
      AND r.status = 'failed'
    ORDER BY r.id DESC LIMIT :limit
-`,
-)
-const RUNS_ENDING = sql(
-  'runs:ending',
-  `SELECT id FROM run WHERE substr(id, -8) = substr(:suffix, -8) AND id LIKE '%' || :suffix LIMIT 10`,
-)
+`
+const RUNS_ENDING = sql('runs:ending')`
+  SELECT id FROM run WHERE substr(id, -8) = substr(:suffix, -8) AND id LIKE '%' || :suffix LIMIT 10
+`
 /** Sorts after every id. */
 const AFTER_ALL = '~'
 

@@ -6,9 +6,7 @@ import { sql, type Connection, type Database } from './database.ts'
 import { addOnlyTarget, LIVE, findRunState, refuseOtherLive, runState } from './runs.ts'
 import { addCounts } from './counters.ts'
 
-const MOVE = sql(
-  'move',
-  /* sql */ `
+const MOVE = sql('move')`
   UPDATE run SET status = :to,
                  error = CASE WHEN :to = 'interrupted' THEN NULL ELSE :because END,
                  finished_at = CASE WHEN :to = 'interrupted' THEN NULL ELSE :now END
@@ -19,26 +17,19 @@ const MOVE = sql(
      AND (:onlyResumes IS NULL OR resumes = :onlyResumes)
      AND (NOT :onlyUnheld OR NOT EXISTS (
           SELECT 1 FROM target WHERE run_id = :run AND status = 'in_progress'))
-`,
-)
+`
 /** Their holders find the claim gone. A timeout is not a crash. */
-const RELEASE_TARGETS = sql(
-  'move:release',
-  /* sql */ `
+const RELEASE_TARGETS = sql('move:release')`
   UPDATE target SET status = 'planned', claim_id = NULL, ready_at = 0, last_error = :because,
                     crashes = max(crashes - 1, 0), crashes_alone = max(crashes_alone - claimed_alone, 0)
    WHERE run_id = :run AND status = 'in_progress'
   RETURNING group_name
-`,
-)
-const QUEUE_RETRY = sql(
-  'retry:insert',
-  /* sql */ `
+`
+const QUEUE_RETRY = sql('retry:insert')`
   INSERT INTO run (id, source, kind, status, policy, created_at, retry_of, input)
   SELECT :newRun, source, kind, 'queued', policy, :now, id, input FROM run WHERE id = :run
-`,
-)
-const TARGET_OF = sql('retry:target', `SELECT key, url FROM target WHERE run_id = :run LIMIT 1`)
+`
+const TARGET_OF = sql('retry:target')`SELECT key, url FROM target WHERE run_id = :run LIMIT 1`
 
 export function runMoveMethods(db: Database): Pick<Store, 'moveRun' | 'retryRun'> {
   return {

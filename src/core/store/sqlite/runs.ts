@@ -29,74 +29,51 @@ const RUN_COLUMNS = COLUMNS('r.error, r.input')
 export const LISTED_COLUMNS = COLUMNS(/* sql */ `
   substr(r.error, 1, ${LIMITS.listed}) AS error, iif(length(r.input) <= ${LIMITS.listed}, r.input, NULL) AS input,
   max(coalesce(length(r.error), 0), coalesce(length(r.input), 0)) > ${LIMITS.listed} AS cut`)
-export const RUN = sql(
-  'run',
-  `SELECT ${RUN_COLUMNS} FROM run r LEFT JOIN run_counters t ON t.run_id = r.id WHERE r.id = :id GROUP BY r.id`,
-)
-const LIVE_RUN = sql(
-  'run:live',
-  /* sql */ `
+export const RUN = sql('run')`
+  SELECT ${RUN_COLUMNS} FROM run r LEFT JOIN run_counters t ON t.run_id = r.id WHERE r.id = :id GROUP BY r.id
+`
+const LIVE_RUN = sql('run:live')`
   SELECT ${RUN_COLUMNS} FROM run r LEFT JOIN run_counters t ON t.run_id = r.id
    WHERE r.source = :source AND r.status IN ${LIVE} GROUP BY r.id
-`,
-)
-const COUNTS_BY_GROUP = sql(
-  'counts:group',
-  `SELECT t.group_name, ${SUMS} FROM run_counters t WHERE t.run_id = :run GROUP BY t.group_name ORDER BY t.group_name`,
-)
-const COUNTS_BY_PAGE = sql(
-  'counts:page',
-  `SELECT page, count(*) AS targets FROM target WHERE run_id = :run GROUP BY page ORDER BY page`,
-)
+`
+const COUNTS_BY_GROUP = sql('counts:group')`
+  SELECT t.group_name, ${SUMS} FROM run_counters t WHERE t.run_id = :run GROUP BY t.group_name ORDER BY t.group_name
+`
+const COUNTS_BY_PAGE = sql('counts:page')`
+  SELECT page, count(*) AS targets FROM target WHERE run_id = :run GROUP BY page ORDER BY page
+`
 
-const LIVE_RUN_ID = sql(
-  'enqueue:live',
-  `SELECT id, status FROM run WHERE source = :source AND status IN ${LIVE}`,
-)
-const INSERT = sql(
-  'enqueue:insert',
-  /* sql */ `
+const LIVE_RUN_ID = sql('enqueue:live')`
+  SELECT id, status FROM run WHERE source = :source AND status IN ${LIVE}
+`
+const INSERT = sql('enqueue:insert')`
   INSERT INTO run (id, source, kind, status, policy, created_at, retries, retry_of, input)
   VALUES (:id, :source, :kind, 'queued', :policy, :now, :retries, :retryOf, :input)
-`,
-)
-const IS_LIVE = sql('plan:live', `SELECT 1 FROM run WHERE id = :run AND status IN ${LIVE}`)
-const INSERT_TARGET = sql(
-  'plan:insert',
-  /* sql */ `
+`
+const IS_LIVE = sql('plan:live')`SELECT 1 FROM run WHERE id = :run AND status IN ${LIVE}`
+const INSERT_TARGET = sql('plan:insert')`
   INSERT INTO target (id, run_id, key, group_name, url, data, cursor, ready_at, last_activity_at)
   VALUES (:id, :run, :key, :group_name, :url, :data, :cursor, :readyAt, :now)
   ON CONFLICT (run_id, key) DO NOTHING
-`,
-)
+`
 // What was begun before waits since 0; what is put in front of that, since before then.
-export const FIRST_POSITION = sql(
-  'plan:first-position',
-  /* sql */ `
+export const FIRST_POSITION = sql('plan:first-position')`
   SELECT ready_at FROM target
    WHERE run_id = :run AND status = 'planned' AND crashes = 0 AND ready_at < 0
    ORDER BY ready_at LIMIT 1
-`,
-)
-const CLAIM_PLANNING = sql(
-  'plan:take',
-  /* sql */ `
+`
+const CLAIM_PLANNING = sql('plan:take')`
   UPDATE run SET planning_worker_id = :worker
    WHERE id = :run AND planned_at IS NULL AND status IN ${LIVE}
      AND (planning_worker_id IS NULL OR planning_worker_id = :worker
           OR NOT EXISTS (SELECT 1 FROM worker w WHERE w.id = run.planning_worker_id AND w.ended_at IS NULL))
-`,
-)
-const FINISH_PLANNING = sql(
-  'plan:finish',
-  `UPDATE run SET planned_at = coalesce(planned_at, :now), planning_worker_id = NULL WHERE id = :run`,
-)
-const PLANNED = sql('plan:done', `UPDATE run SET planned_at = :now WHERE id = :run`)
-const RUN_STATE = sql(
-  'run:state',
-  `SELECT source, kind, status, planned_at FROM run WHERE id = :run`,
-)
-export const SET_POLICY = sql('policy', `UPDATE run SET policy = :policy WHERE id = :run`)
+`
+const FINISH_PLANNING = sql('plan:finish')`
+  UPDATE run SET planned_at = coalesce(planned_at, :now), planning_worker_id = NULL WHERE id = :run
+`
+const PLANNED = sql('plan:done')`UPDATE run SET planned_at = :now WHERE id = :run`
+const RUN_STATE = sql('run:state')`SELECT source, kind, status, planned_at FROM run WHERE id = :run`
+export const SET_POLICY = sql('policy')`UPDATE run SET policy = :policy WHERE id = :run`
 
 type RunMethods = Pick<
   Store,

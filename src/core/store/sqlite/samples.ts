@@ -12,20 +12,15 @@ import {
 import { sql, type Database } from './database.ts'
 import { LIVE } from './runs.ts'
 
-const IS_LEFT_TO_OTHERS = sql(
-  'sample:others',
-  /* sql */ `
+const IS_LEFT_TO_OTHERS = sql('sample:others')`
   SELECT EXISTS (SELECT 1 FROM sample WHERE at > :after)
      AND EXISTS (SELECT 1 FROM worker WHERE ended_at IS NULL) AS left
-`,
-)
-const FORGET_MINUTE = sql('sample:minute', `DELETE FROM sample WHERE at >= :minute`)
+`
+const FORGET_MINUTE = sql('sample:minute')`DELETE FROM sample WHERE at >= :minute`
 // A run that has ended is taken once more, for its last stretch, unless there is nothing to tell of it. One that has its
 // entry of this hour, and is where that says and where it was half an hour ago, is left out. CROSS JOIN keeps SQLite to
 // this order: else it would read all runs.
-const TAKE = sql(
-  'sample:take',
-  /* sql */ `
+const TAKE = sql('sample:take')`
   WITH seen AS (
     SELECT id, 0 AS ended FROM run WHERE status IN ${LIVE}
      UNION ALL
@@ -52,42 +47,32 @@ const TAKE = sql(
            OR (SELECT (s.pages, s.items, s.done) = (b.pages, b.items, b.done) FROM sample s
                 WHERE s.run_id = b.id AND s.at <= :still ORDER BY s.at DESC LIMIT 1) IS NOT TRUE
          END
-`,
-)
+`
 
 // CROSS JOIN and the plus keep SQLite to a walk for each minute: else it would hold all samples against all of them.
 const COLUMNS = 's.at, s.run_id, s.source, s.pages, s.items, s.done'
 const LISTS = (name: string, whose: string) => ({
-  every: sql(
-    `samples:${name}`,
-    /* sql */ `
+  every: sql(`samples:${name}`)`
   SELECT ${COLUMNS} FROM sample s WHERE ${whose} s.at BETWEEN :since AND :until ORDER BY s.at
 `,
-  ),
-  some: sql(
-    `samples:some-${name}`,
-    /* sql */ `
+  some: sql(`samples:some-${name}`)`
   SELECT ${COLUMNS} FROM json_each(:minutes) m CROSS JOIN sample s
    WHERE ${whose} s.at >= m.value AND s.at < m.value + 60000 AND +s.at <= :until AND s.ended = 0
    UNION ALL
   SELECT ${COLUMNS} FROM sample s WHERE ${whose} s.at BETWEEN :since AND :until AND s.ended = 1
    ORDER BY at
 `,
-  ),
 })
 const ALL = LISTS('all', '')
 const OF_RUN = LISTS('run', 's.run_id = :run AND')
 const OF_SOURCE = LISTS('source', 's.source = :source AND')
 
-const RECOVERIES_PER_STEP = sql(
-  'audit:recoveries',
-  /* sql */ `
+const RECOVERIES_PER_STEP = sql('audit:recoveries')`
   SELECT :since + CAST((at - :since) / :step AS INTEGER) * :step AS at, count(*) AS count FROM audit
    WHERE at >= :since AND action IN (SELECT value FROM json_each(:actions))
      AND (:run IS NULL OR run_id = :run) AND (:source IS NULL OR source = :source)
    GROUP BY 1 ORDER BY 1
-`,
-)
+`
 
 type SampleMethods = Pick<Store, 'takeSample' | 'samples' | 'recoveriesPerStep'>
 

@@ -7,9 +7,7 @@ import { LIVE } from './runs.ts'
 const LIVING = /* sql */ `
   w.ended_at IS NULL AND w.boot_id IS :boot AND w.heartbeat_uptime >= :uptime - w.lease_ms
 `
-const END = sql(
-  'settle:end',
-  /* sql */ `
+const END = sql('settle:end')`
   UPDATE run SET
     status = CASE WHEN EXISTS (SELECT 1 FROM target t WHERE t.run_id = run.id
                                   AND t.status IN ('failed', 'stuck', 'parked'))
@@ -21,23 +19,17 @@ const END = sql(
     AND NOT EXISTS (SELECT 1 FROM target t WHERE t.run_id = run.id
                        AND t.status IN ('planned', 'in_progress'))
   RETURNING id AS run, status
-`,
-)
-const INTERRUPT = sql(
-  'settle:interrupt',
-  /* sql */ `
+`
+const INTERRUPT = sql('settle:interrupt')`
   UPDATE run SET status = 'interrupted'
   WHERE status = 'running' AND (:run IS NULL OR id = :run)
     AND NOT EXISTS (SELECT 1 FROM target t WHERE t.run_id = run.id AND t.status = 'in_progress')
     AND (kind = 'single' OR :lost OR NOT EXISTS (
           SELECT 1 FROM worker w WHERE w.source = run.source AND ${LIVING}))
   RETURNING id AS run, status
-`,
-)
+`
 /** Whether `settle` would change anything, without asking for the write lock. */
-const UNSETTLED = sql(
-  'settle:candidates',
-  /* sql */ `
+const UNSETTLED = sql('settle:candidates')`
   SELECT 1 FROM run
   WHERE status IN ${LIVE} AND (:run IS NULL OR id = :run)
     AND ((planned_at IS NOT NULL AND NOT EXISTS (
@@ -47,8 +39,7 @@ const UNSETTLED = sql(
           AND (kind = 'single' OR :lost OR NOT EXISTS (
                 SELECT 1 FROM worker w WHERE w.source = run.source AND ${LIVING}))))
   LIMIT 1
-`,
-)
+`
 
 type Settled = Awaited<ReturnType<Store['settle']>>[number]
 

@@ -5,17 +5,12 @@ import type { LockSourceRequest, Store } from '../store.ts'
 import { mayClaim } from './may-claim.ts'
 import { sql, type Connection, type Database } from './database.ts'
 
-const MAKE_LOCK = sql(
-  'source-lock:make',
-  /* sql */ `
+const MAKE_LOCK = sql('source-lock:make')`
   INSERT INTO source_lock (source, kill_timeout_ms, process_tag) VALUES (:source, :killTimeoutMs, :processTag)
   ON CONFLICT (source) DO NOTHING
-`,
-)
+`
 // A holder that is not known any more has ended. The one who holds it already finds it as it is.
-const TAKE_LOCK = sql(
-  'source-lock:take',
-  /* sql */ `
+const TAKE_LOCK = sql('source-lock:take')`
   UPDATE source_lock SET worker_id = :worker, since = :now, kill_timeout_ms = :killTimeoutMs,
                    unlocking_since = NULL, gave_up_at = NULL, gave_up_because = NULL
    WHERE source = :source AND worker_id IS NOT :worker
@@ -23,33 +18,23 @@ const TAKE_LOCK = sql(
        OR NOT EXISTS (SELECT 1 FROM worker w WHERE w.id = source_lock.worker_id AND w.ended_at IS NULL)
        OR (worker_id = :insteadOf
            AND EXISTS (SELECT 1 FROM worker w WHERE w.id = :insteadOf AND w.heartbeats = :heartbeats)))
-`,
-)
-const MARK_UNLOCKING = sql(
-  'source-lock:unlocking',
-  /* sql */ `
+`
+const MARK_UNLOCKING = sql('source-lock:unlocking')`
   UPDATE source_lock SET unlocking_since = coalesce(unlocking_since, :now)
    WHERE source = :source AND worker_id = :worker
-`,
-)
-const UNLOCK = sql(
-  'source-lock:unlock',
-  /* sql */ `
+`
+const UNLOCK = sql('source-lock:unlock')`
   UPDATE source_lock SET worker_id = NULL, since = NULL, unlocking_since = NULL,
                    gave_up_at = CASE WHEN :gaveUp IS NULL THEN NULL ELSE :now END, gave_up_because = :gaveUp
    WHERE source = :source AND worker_id = :worker
      AND (:heartbeats IS NULL OR EXISTS (SELECT 1 FROM worker w WHERE w.id = :worker AND w.heartbeats = :heartbeats))
-`,
-)
-const SOURCE_LOCK = sql('source-lock', `SELECT * FROM source_lock WHERE source = :source`)
-const SOURCE_LOCKS = sql('source-locks', `SELECT * FROM source_lock ORDER BY source`)
-const LOCKED_BY_ANOTHER = sql(
-  'source-lock:other',
-  /* sql */ `
+`
+const SOURCE_LOCK = sql('source-lock')`SELECT * FROM source_lock WHERE source = :source`
+const SOURCE_LOCKS = sql('source-locks')`SELECT * FROM source_lock ORDER BY source`
+const LOCKED_BY_ANOTHER = sql('source-lock:other')`
   SELECT g.* FROM source_lock g JOIN worker w ON w.id = g.worker_id
    WHERE g.source = :source AND g.worker_id <> :worker AND w.ended_at IS NULL
-`,
-)
+`
 
 type SourceLockMethods = Pick<
   Store,

@@ -6,12 +6,11 @@ import { sql, type Database } from './database.ts'
 import { readJson } from './lists.ts'
 import { SUMS } from './counters.ts'
 
-export const RUN_TOTALS = sql(
-  'totals:runs',
-  `SELECT status, count(*) AS count FROM run GROUP BY status`,
-)
-const TARGET_TOTALS = sql('totals:targets', `SELECT ${SUMS} FROM run_counters t`)
-const WORKER_STATS = sql('worker:stats', `SELECT stats FROM worker WHERE stats IS NOT NULL`)
+export const RUN_TOTALS = sql('totals:runs')`
+  SELECT status, count(*) AS count FROM run GROUP BY status
+`
+const TARGET_TOTALS = sql('totals:targets')`SELECT ${SUMS} FROM run_counters t`
+const WORKER_STATS = sql('worker:stats')`SELECT stats FROM worker WHERE stats IS NOT NULL`
 type TotalMethods = Pick<Store, 'runTotals' | 'targetTotals' | 'workerStats'>
 
 export function totalMethods(db: Database): TotalMethods {

@@ -9,7 +9,7 @@ export type BlockedWal = {
 }
 
 /** Copies back what it can, without waiting for readers. */
-const CHECKPOINT = sql('wal:checkpoint', 'PRAGMA wal_checkpoint(PASSIVE)')
+const CHECKPOINT = sql('wal:checkpoint')`PRAGMA wal_checkpoint(PASSIVE)`
 /** SQLite copies back after every thousand pages. Five times as many are left only if it cannot. */
 const BLOCKED_PAGES = 5_000
 const PAGE_BYTES_MIN = 4_096

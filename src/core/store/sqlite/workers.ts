@@ -12,104 +12,72 @@ import { probePresence, removeLock } from './presence.ts'
 import { LIVE } from './runs.ts'
 import { watchWal } from './wal.ts'
 
-const REGISTER = sql(
-  'worker:register',
-  /* sql */ `
+const REGISTER = sql('worker:register')`
   INSERT INTO worker (id, source, host, pid, start_ticks, boot_id, pid_namespace, presence, version,
                       heartbeat_ms, lease_ms, started_at, last_heartbeat_at, heartbeat_uptime)
   VALUES (:id, :source, :host, :pid, :startTicks, :bootId, :pidNamespace, :presence, :version,
           :heartbeatMs, :leaseMs, :now, :now, :uptime)
   ON CONFLICT (id) DO NOTHING
-`,
-)
-const HEARTBEAT = sql(
-  'heartbeat',
-  /* sql */ `
+`
+const HEARTBEAT = sql('heartbeat')`
   UPDATE worker SET last_heartbeat_at = :now, heartbeat_uptime = :uptime, heartbeats = heartbeats + 1,
                     loop_lag_ms = :loopLagMs, stats = coalesce(:stats, stats), ended_at = NULL
    WHERE id = :worker RETURNING lease_ms
-`,
-)
+`
 /** Claims in the worker's name that it has not named for a whole lease: it does not know of them. */
-const UNNAMED = sql(
-  'heartbeat:unnamed',
-  /* sql */ `
+const UNNAMED = sql('heartbeat:unnamed')`
   SELECT id, epoch, claim_id FROM target
    WHERE worker_id = :worker AND status = 'in_progress' AND claimed_at < :before
      AND claim_id NOT IN (SELECT value FROM json_each(:claimIds))
-`,
-)
-const STILL_HELD = sql(
-  'heartbeat:held',
-  /* sql */ `
+`
+const STILL_HELD = sql('heartbeat:held')`
   SELECT t.claim_id, r.status NOT IN ${LIVE} AS cancelled
     FROM target t JOIN run r ON r.id = t.run_id
    WHERE t.worker_id = :worker AND t.status = 'in_progress'
      AND t.claim_id IN (SELECT value FROM json_each(:claimIds))
-`,
-)
+`
 /** Who holds something is not at its end: it would never be recovered. */
-const HOLDS = sql(
-  'worker:holds',
-  /* sql */ `
+const HOLDS = sql('worker:holds')`
   SELECT 1 FROM target t JOIN run r ON r.id = t.run_id
    WHERE t.worker_id = :worker AND t.status = 'in_progress' AND r.status IN ${LIVE}
   UNION ALL
   SELECT 1 FROM source_lock WHERE worker_id = :worker
    LIMIT 1
-`,
-)
-const LOST = sql(
-  'heartbeat:lost',
-  /* sql */ `
+`
+const LOST = sql('heartbeat:lost')`
   SELECT t.id AS target, t.run_id AS run, l.claimed_alone, l.parked AND t.status = 'parked' AS unpark
     FROM lost_claim l JOIN target t ON t.id = l.target_id
    WHERE l.worker_id = :worker AND l.epoch > t.crashes_since_epoch
-`,
-)
-const FORGET = sql('heartbeat:forget', `DELETE FROM lost_claim WHERE worker_id = :worker`)
-const STRIKE_OFF = sql(
-  'heartbeat:strike-off',
-  /* sql */ `
+`
+const FORGET = sql('heartbeat:forget')`DELETE FROM lost_claim WHERE worker_id = :worker`
+const STRIKE_OFF = sql('heartbeat:strike-off')`
   UPDATE target SET crashes = max(crashes - 1, 0), crashes_alone = max(crashes_alone - :claimedAlone, 0)
    WHERE id = :target
-`,
-)
-const RETIRE = sql(
-  'worker:retire',
-  `UPDATE worker SET ended_at = :now WHERE id = :worker AND ended_at IS NULL`,
-)
-const DROP_PLANNING = sql(
-  'worker:planning',
-  `UPDATE run SET planning_worker_id = NULL WHERE planning_worker_id = :worker AND status IN ${LIVE}`,
-)
-const WORKER = sql('worker', `SELECT * FROM worker WHERE id = :id`)
-const WORKERS = sql('workers', `SELECT * FROM worker WHERE ended_at IS NULL ORDER BY id`)
-const HOLDINGS = sql(
-  'workers:holdings',
-  /* sql */ `
+`
+const RETIRE = sql('worker:retire')`
+  UPDATE worker SET ended_at = :now WHERE id = :worker AND ended_at IS NULL
+`
+const DROP_PLANNING = sql('worker:planning')`
+  UPDATE run SET planning_worker_id = NULL WHERE planning_worker_id = :worker AND status IN ${LIVE}
+`
+const WORKER = sql('worker')`SELECT * FROM worker WHERE id = :id`
+const WORKERS = sql('workers')`SELECT * FROM worker WHERE ended_at IS NULL ORDER BY id`
+const HOLDINGS = sql('workers:holdings')`
   SELECT t.worker_id, t.run_id, t.group_name, r.policy, count(*) AS targets, min(t.last_activity_at) AS last_activity_at
     FROM worker w
    CROSS JOIN target t ON t.worker_id = w.id AND t.status = 'in_progress'
     JOIN run r ON r.id = t.run_id
    WHERE w.ended_at IS NULL
    GROUP BY t.worker_id, t.run_id, t.group_name
-`,
-)
+`
 
-const LEADER = sql(
-  'leader',
-  `SELECT worker_id, boot_id, until_uptime FROM leader WHERE role = :role`,
-)
-const TAKE_LEADERSHIP = sql(
-  'leader:take',
-  /* sql */ `
+const LEADER = sql('leader')`SELECT worker_id, boot_id, until_uptime FROM leader WHERE role = :role`
+const TAKE_LEADERSHIP = sql('leader:take')`
   INSERT INTO leader (role, worker_id, boot_id, until_uptime) VALUES (:role, :worker, :boot, :until)
   ON CONFLICT (role) DO UPDATE SET
     worker_id = excluded.worker_id, boot_id = excluded.boot_id, until_uptime = excluded.until_uptime
   WHERE leader.worker_id IS :seenWorker AND leader.until_uptime IS :seenUntil
-`,
-)
+`
 
 type WorkerMethods = Pick<
   Store,

@@ -7,41 +7,28 @@ import {
   type SessionStore,
 } from './store.ts'
 
-const CREATE = sql(
-  'session:create',
-  /* sql */ `
+const CREATE = sql('session:create')`
   INSERT INTO unstuck.http_session (id, token, token_mark, expires_at)
   VALUES ($1, $2, $3, clock_timestamp() + $4 * interval '1 millisecond')
   ON CONFLICT (id) DO NOTHING
-`,
-)
-const FIND = sql(
-  'session',
-  /* sql */ `
+`
+const FIND = sql('session')`
   SELECT id, token, token_mark AS "tokenMark", ${ms('created_at')} AS "createdAt", ${ms('expires_at')} AS "expiresAt"
     FROM unstuck.http_session WHERE id = $1 AND expires_at > clock_timestamp()
-`,
-)
-const DELETE = sql('session:delete', `DELETE FROM unstuck.http_session WHERE id = $1 RETURNING id`)
-const PRUNE = sql(
-  'session:prune',
-  `DELETE FROM unstuck.http_session WHERE expires_at <= clock_timestamp()`,
-)
+`
+const DELETE = sql('session:delete')`DELETE FROM unstuck.http_session WHERE id = $1 RETURNING id`
+const PRUNE = sql('session:prune')`
+  DELETE FROM unstuck.http_session WHERE expires_at <= clock_timestamp()
+`
 
-const RECORD = sql(
-  'operation:record',
-  /* sql */ `
+const RECORD = sql('operation:record')`
   INSERT INTO unstuck.operation (actor, address, call, selection, plan, status, result)
   VALUES ($1, $2, $3, $4, $5, $6, $7)
-`,
-)
-const OPERATIONS = sql(
-  'operations',
-  /* sql */ `
+`
+const OPERATIONS = sql('operations')`
   SELECT id::float8 AS id, ${ms('at')} AS at, actor, address, call, selection, plan, status, result
     FROM unstuck.operation WHERE id < $1 ORDER BY operation.id DESC LIMIT $2
-`,
-)
+`
 
 export function accessMethods(db: Database): SessionStore & OperationStore {
   return {

@@ -7,35 +7,25 @@ import {
   type SessionStore,
 } from './store.ts'
 
-const CREATE = sql(
-  'session:create',
-  /* sql */ `
+const CREATE = sql('session:create')`
   INSERT INTO http_session (id, token, token_mark, created_at, expires_at)
   VALUES (:id, :token, :tokenMark, :now, :now + :lastsMs)
   ON CONFLICT (id) DO NOTHING
-`,
-)
-const FIND = sql(
-  'session',
-  /* sql */ `
+`
+const FIND = sql('session')`
   SELECT id, token, token_mark AS tokenMark, created_at AS createdAt, expires_at AS expiresAt
     FROM http_session WHERE id = :id AND expires_at > :now
-`,
-)
-const DELETE = sql('session:delete', `DELETE FROM http_session WHERE id = :id`)
-const PRUNE = sql('session:prune', `DELETE FROM http_session WHERE expires_at <= :now`)
+`
+const DELETE = sql('session:delete')`DELETE FROM http_session WHERE id = :id`
+const PRUNE = sql('session:prune')`DELETE FROM http_session WHERE expires_at <= :now`
 
-const RECORD = sql(
-  'operation:record',
-  /* sql */ `
+const RECORD = sql('operation:record')`
   INSERT INTO operation (at, actor, address, call, selection, plan, status, result)
   VALUES (:now, :actor, :address, :call, :selection, :plan, :status, :result)
-`,
-)
-const OPERATIONS = sql(
-  'operations',
-  `SELECT * FROM operation WHERE id < :after ORDER BY id DESC LIMIT :limit`,
-)
+`
+const OPERATIONS = sql('operations')`
+  SELECT * FROM operation WHERE id < :after ORDER BY id DESC LIMIT :limit
+`
 
 export function accessMethods(db: Database): SessionStore & OperationStore {
   return {

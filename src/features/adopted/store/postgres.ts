@@ -18,55 +18,39 @@ import {
   type RememberedRecord,
 } from './store.ts'
 
-const REMEMBERED = sql(
-  'adopted:rows',
-  /* sql */ `
+const REMEMBERED = sql('adopted:rows')`
   SELECT id, name, key, ${ms('reopened_at')} AS reopened_at FROM unstuck.adopted_row
    WHERE id = ANY ($1::uuid[]) ORDER BY id
-`,
-)
-const RECORD_INTENTS = sql(
-  'adopted:intend',
-  /* sql */ `
+`
+const RECORD_INTENTS = sql('adopted:intend')`
   INSERT INTO unstuck.adopted_intent (id, row_id, name, key, entry, reopens)
   SELECT id, row_id, name, key, entry, reopens FROM json_to_recordset($1::json) AS i (
     id uuid, row_id uuid, name text, key text, entry jsonb, reopens boolean)
    ORDER BY id
   ON CONFLICT (id) DO NOTHING
-`,
-)
+`
 const COLUMNS = `id, ${ms('at')} AS at, row_id, name, key, entry, reopens`
 // Of several that conclude an intent, one finds it.
-const SETTLE = sql(
-  'adopted:settle',
-  `DELETE FROM unstuck.adopted_intent WHERE id = ANY ($1::uuid[]) RETURNING ${COLUMNS}`,
-)
-const REMEMBER = sql(
-  'adopted:remember',
-  /* sql */ `
+const SETTLE = sql('adopted:settle')`
+  DELETE FROM unstuck.adopted_intent WHERE id = ANY ($1::uuid[]) RETURNING ${COLUMNS}
+`
+const REMEMBER = sql('adopted:remember')`
   INSERT INTO unstuck.adopted_row (id, name, key, reopened_at)
   SELECT id, name, key, CASE WHEN reopens THEN clock_timestamp() END
     FROM json_to_recordset($1::json) AS r (id uuid, name text, key text, reopens boolean)
    ORDER BY id
   ON CONFLICT (id) DO UPDATE SET reopened_at = excluded.reopened_at
-`,
-)
+`
 // Ordered by the column, not by its value in milliseconds, so that the index is used.
-const OPEN = sql(
-  'adopted:open',
-  /* sql */ `
+const OPEN = sql('adopted:open')`
   SELECT ${COLUMNS} FROM unstuck.adopted_intent
    WHERE adopted_intent.at <= clock_timestamp() - $1 * interval '1 millisecond'
    ORDER BY adopted_intent.at, id LIMIT $2
-`,
-)
-const FORGET = sql(
-  'adopted:forget',
-  /* sql */ `
+`
+const FORGET = sql('adopted:forget')`
   UPDATE unstuck.adopted_row SET reopened_at = NULL
    WHERE id = ANY ($1::uuid[]) AND reopened_at IS NOT NULL
-`,
-)
+`
 
 export function adoptedMethods(db: Database): AdoptedStore {
   return {

@@ -15,38 +15,27 @@ import {
   type RememberedRecord,
 } from './store.ts'
 
-const REMEMBERED = sql(
-  'adopted:rows',
-  `SELECT * FROM adopted_row WHERE id IN (SELECT value FROM json_each(:ids)) ORDER BY id`,
-)
-const RECORD_INTENT = sql(
-  'adopted:intend',
-  /* sql */ `
+const REMEMBERED = sql('adopted:rows')`
+  SELECT * FROM adopted_row WHERE id IN (SELECT value FROM json_each(:ids)) ORDER BY id
+`
+const RECORD_INTENT = sql('adopted:intend')`
   INSERT INTO adopted_intent (id, at, row_id, name, key, entry, reopens)
   VALUES (:id, :now, :row, :table, :key, :entry, :reopens)
   ON CONFLICT (id) DO NOTHING
-`,
-)
+`
 // Of several that conclude an intent, one finds it.
-const SETTLE = sql('adopted:settle', `DELETE FROM adopted_intent WHERE id = :id RETURNING *`)
-const REMEMBER = sql(
-  'adopted:remember',
-  /* sql */ `
+const SETTLE = sql('adopted:settle')`DELETE FROM adopted_intent WHERE id = :id RETURNING *`
+const REMEMBER = sql('adopted:remember')`
   INSERT INTO adopted_row (id, name, key, reopened_at) VALUES (:row, :table, :key, :reopenedAt)
   ON CONFLICT (id) DO UPDATE SET reopened_at = excluded.reopened_at
-`,
-)
-const OPEN = sql(
-  'adopted:open',
-  `SELECT * FROM adopted_intent WHERE at <= :until ORDER BY at, id LIMIT :limit`,
-)
-const FORGET = sql(
-  'adopted:forget',
-  /* sql */ `
+`
+const OPEN = sql('adopted:open')`
+  SELECT * FROM adopted_intent WHERE at <= :until ORDER BY at, id LIMIT :limit
+`
+const FORGET = sql('adopted:forget')`
   UPDATE adopted_row SET reopened_at = NULL
    WHERE id IN (SELECT value FROM json_each(:ids)) AND reopened_at IS NOT NULL
-`,
-)
+`
 
 export function adoptedMethods(db: Database): AdoptedStore {
   return {

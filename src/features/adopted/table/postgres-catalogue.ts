@@ -19,9 +19,7 @@ import type { Mapping } from '../mapping.ts'
 
 // Without the server's own tables and Unstuck's.
 const IS_USER_TABLE = /* sql */ `n.nspname NOT IN ('pg_catalog', 'information_schema', 'unstuck') AND n.nspname NOT LIKE 'pg\\_toast%'`
-const TABLE = sql(
-  'adopted:table',
-  /* sql */ `
+const TABLE = sql('adopted:table', 'anew')`
   SELECT c.oid::text AS oid, c.relkind AS kind, format('%I.%I', n.nspname, c.relname) AS quoted,
          quote_ident(n.nspname) AS schema, quote_ident(current_user) AS login,
          has_schema_privilege(n.oid, 'USAGE') AS may_use,
@@ -29,23 +27,15 @@ const TABLE = sql(
     FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
    WHERE c.relname = $1 AND c.relkind IN ('r', 'p', 'v', 'f', 'm') AND ${IS_USER_TABLE}
      AND CASE WHEN $2::text IS NULL THEN pg_table_is_visible(c.oid) ELSE n.nspname = $2 END
-`,
-  'anew',
-)
-const TABLES = sql(
-  'adopted:tables',
-  /* sql */ `
+`
+const TABLES = sql('adopted:tables', 'anew')`
   SELECT n.nspname AS schema, c.relname AS name, pg_table_is_visible(c.oid) AS is_visible
     FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
    WHERE c.relkind IN ('r', 'p', 'v', 'f') AND ${IS_USER_TABLE}
    ORDER BY is_visible DESC, 1, 2 LIMIT 10000
-`,
-  'anew',
-)
+`
 // Domains can be nested: the base type counts, with the constraints of all domains above it.
-const COLUMNS = sql(
-  'adopted:columns',
-  /* sql */ `
+const COLUMNS = sql('adopted:columns', 'anew')`
   WITH RECURSIVE beneath AS (
     SELECT a.attnum, t.oid, t.typbasetype, t.typtypmod, t.typnotnull
       FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
@@ -72,13 +62,9 @@ const COLUMNS = sql(
     JOIN pg_catalog.pg_type base ON base.oid = bottom.oid
    WHERE a.attrelid = $1::oid
    ORDER BY a.attnum
-`,
-  'anew',
-)
+`
 // By the first column of each index.
-const INDEXES = sql(
-  'adopted:indexes',
-  /* sql */ `
+const INDEXES = sql('adopted:indexes', 'anew')`
   SELECT a.attname AS "column", i.indisunique AND i.indnkeyatts = 1 AND i.indpred IS NULL AS is_unique,
          m.amname = 'btree' AND i.indpred IS NULL AS is_ordered
     FROM pg_catalog.pg_index i
@@ -86,11 +72,9 @@ const INDEXES = sql(
     JOIN pg_catalog.pg_am m ON m.oid = c.relam
     JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
    WHERE i.indrelid = $1::oid AND i.indisvalid
-`,
-  'anew',
-)
+`
 
-const ZONE = sql('adopted:zone', /* sql */ `SELECT current_setting('TimeZone') AS zone`, 'anew')
+const ZONE = sql('adopted:zone', 'anew')`SELECT current_setting('TimeZone') AS zone`
 
 type IndexRow = { column: string; is_unique: boolean; is_ordered: boolean }
 type TableRow = {
@@ -299,11 +283,9 @@ async function hasManyRows(
   table: string,
   { quoted }: PostgresColumn,
 ): Promise<boolean> {
-  const size = sql(
-    'adopted:size',
-    /* sql */ `SELECT count(*)::int AS rows FROM (SELECT ${quoted} FROM ${table} LIMIT ${MANY_ROWS + 1}) AS counted`,
-    'anew',
-  )
+  const size = sql('adopted:size', 'anew')`
+  SELECT count(*)::int AS rows FROM (SELECT ${quoted} FROM ${table} LIMIT ${MANY_ROWS + 1}) AS counted
+`
   const [found] = await db.all<{ rows: number }>(size)
   return found!.rows > MANY_ROWS
 }

@@ -1,6 +1,6 @@
 import { messageOf, RefusedError, UsageError } from '../../../core/model/errors.ts'
 import { parseAddress } from '../../../core/store/postgres/address.ts'
-import { Database, sql, type Connection } from '../../../core/store/postgres/database.ts'
+import { Database, type Connection } from '../../../core/store/postgres/database.ts'
 import { codeOf } from '../../../core/store/postgres/errors.ts'
 import { mayBeStale } from './table.ts'
 
@@ -32,7 +32,7 @@ export class PostgresUserDatabase {
 
   async query<Row>(name: string, text: string, values?: readonly unknown[]): Promise<Row[]> {
     try {
-      return await this.db.all<Row>(sql(`adopted:${name}`, text, 'anew'), values)
+      return await this.db.all<Row>({ name: `adopted:${name}`, text, planned: 'anew' }, values)
     } catch (error) {
       throw this.#toFailure(error)
     }
@@ -40,7 +40,7 @@ export class PostgresUserDatabase {
 
   /** Runs in its own transaction, with timeouts for locks and triggers. `row` names the row in errors. */
   async write<Row>(text: string, values: readonly unknown[], row: string): Promise<Row[]> {
-    const update = sql('adopted:change', text, 'anew')
+    const update = { name: 'adopted:change', text, planned: 'anew' } as const
     const work = async (connection: Connection): Promise<Row[]> => {
       await connection.exec('adopted:limits', TIMEOUTS)
       return connection.all<Row>(update, values).catch((error: unknown) => {

@@ -14,24 +14,19 @@ import {
 import type { Mapping } from '../mapping.ts'
 import { identifierMistake, quoteIdentifier } from '../identifiers.ts'
 
-const TABLES = sql(
-  'adopted:tables',
-  /* sql */ `SELECT name, type FROM sqlite_schema WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'`,
-)
-const COLUMNS = sql(
-  'adopted:columns',
-  /* sql */ `SELECT name, type, "notnull" AS not_null, pk, hidden FROM pragma_table_xinfo(:table) WHERE hidden <> 1`,
-)
+const TABLES = sql('adopted:tables')`
+  SELECT name, type FROM sqlite_schema WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
+`
+const COLUMNS = sql('adopted:columns')`
+  SELECT name, type, "notnull" AS not_null, pk, hidden FROM pragma_table_xinfo(:table) WHERE hidden <> 1
+`
 // By the first column of each index.
-const INDEXES = sql(
-  'adopted:indexes',
-  /* sql */ `
+const INDEXES = sql('adopted:indexes')`
   SELECT info.name AS "column", list."unique" AS is_unique, list.partial AS is_partial,
          (SELECT count(*) FROM pragma_index_info(list.name)) AS width
     FROM pragma_index_list(:table) AS list
     JOIN pragma_index_info(list.name) AS info ON info.seqno = 0
-`,
-)
+`
 
 type ColumnRow = { name: string; type: string; not_null: bigint; pk: bigint; hidden: bigint }
 type IndexRow = { column: string | null; is_unique: bigint; is_partial: bigint; width: bigint }
@@ -152,10 +147,9 @@ function warningsFor(
 }
 
 function hasManyRows(db: Connection, name: string): boolean {
-  const count = sql(
-    'adopted:size',
-    /* sql */ `SELECT count(*) AS rows FROM (SELECT 1 FROM ${quoteIdentifier(name)} LIMIT ${MANY_ROWS + 1})`,
-  )
+  const count = sql('adopted:size')`
+  SELECT count(*) AS rows FROM (SELECT 1 FROM ${quoteIdentifier(name)} LIMIT ${MANY_ROWS + 1})
+`
   return db.get<{ rows: bigint }>(count)!.rows > BigInt(MANY_ROWS)
 }
 

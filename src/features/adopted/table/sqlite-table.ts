@@ -1,6 +1,6 @@
 import { RefusedError } from '../../../core/model/errors.ts'
 import { containing } from '../../../core/store/like.ts'
-import { sql, type Connection, type Sql } from '../../../core/store/sqlite/database.ts'
+import { type Connection, type Sql } from '../../../core/store/sqlite/database.ts'
 import {
   type Assignment,
   distinctValuesSql,
@@ -187,7 +187,7 @@ class SqliteTable implements AdoptedTable {
   /** Prepared once per text: one for each combination of filters in use. */
   #statement(name: string, text: string): Sql {
     let statement = this.#statements.get(text)
-    if (!statement) this.#statements.set(text, (statement = sql(name, text)))
+    if (!statement) this.#statements.set(text, (statement = { name, text }))
     return statement
   }
 

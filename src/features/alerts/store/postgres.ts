@@ -9,30 +9,21 @@ const COLUMNS = /* sql */ `
             'sentAt', ${ms('t.raised_sent_at')}, 'endedAt', ${ms('t.resolved_sent_at')})), '{}')
      FROM unstuck.alert_delivery t WHERE t.cause = alert.cause) AS deliveries
 `
-const OPEN = sql(
-  'alerts:open',
-  `SELECT ${COLUMNS} FROM unstuck.alert WHERE resolved_at IS NULL ORDER BY alert.since, cause`,
-)
-const RESOLVED = sql(
-  'alerts:resolved',
-  /* sql */ `
+const OPEN = sql('alerts:open')`
+  SELECT ${COLUMNS} FROM unstuck.alert WHERE resolved_at IS NULL ORDER BY alert.since, cause
+`
+const RESOLVED = sql('alerts:resolved')`
   SELECT ${COLUMNS} FROM unstuck.alert WHERE resolved_at IS NOT NULL ORDER BY alert.resolved_at DESC LIMIT $1
-`,
-)
-const STILL_OPEN = sql(
-  'alert:still',
-  /* sql */ `
+`
+const STILL_OPEN = sql('alert:still')`
   UPDATE unstuck.alert
      SET because = $2, last_seen_at = clock_timestamp(),
          owner = CASE WHEN last_seen_at <= clock_timestamp() - $4 * interval '1 millisecond' THEN $3 ELSE owner END
    WHERE cause = $1 AND resolved_at IS NULL
   RETURNING cause
-`,
-)
+`
 // Of several that raise it at once, one gets a row back.
-const RAISE = sql(
-  'alert:raise',
-  /* sql */ `
+const RAISE = sql('alert:raise')`
   INSERT INTO unstuck.alert (cause, owner, rule, source, run_id, because, command)
   VALUES ($1, $2, $3, $4, $5, $6, $7)
   ON CONFLICT (cause) DO UPDATE SET
@@ -41,37 +32,25 @@ const RAISE = sql(
     last_seen_at = excluded.last_seen_at, resolved_at = NULL
    WHERE alert.resolved_at IS NOT NULL
   RETURNING cause
-`,
-)
-const SENT = sql(
-  'alert:sent',
-  /* sql */ `
+`
+const SENT = sql('alert:sent')`
   INSERT INTO unstuck.alert_delivery (cause, destination, raised_sent_at)
   SELECT cause, $2, clock_timestamp() FROM unnest($1::text[]) AS cause
   ON CONFLICT (cause, destination) DO UPDATE SET raised_sent_at = excluded.raised_sent_at
-`,
-)
-const ENDED = sql(
-  'alert:ended',
-  /* sql */ `
+`
+const ENDED = sql('alert:ended')`
   INSERT INTO unstuck.alert_delivery (cause, destination, resolved_sent_at)
   SELECT cause, $2, clock_timestamp() FROM unnest($1::text[]) AS cause
   ON CONFLICT (cause, destination) DO UPDATE SET resolved_sent_at = excluded.resolved_sent_at
-`,
-)
+`
 // Times are read in whole milliseconds, rounded down.
-const RESOLVE = sql(
-  'alert:resolve',
-  /* sql */ `
+const RESOLVE = sql('alert:resolve')`
   UPDATE unstuck.alert SET resolved_at = clock_timestamp()
    WHERE cause = $1 AND resolved_at IS NULL AND owner = $2 AND last_seen_at < ${timestamp('$3')} + interval '1 millisecond'
   RETURNING cause
-`,
-)
+`
 
-const REMOVE_ALERTS = sql(
-  'alert:remove',
-  /* sql */ `
+const REMOVE_ALERTS = sql('alert:remove')`
   WITH old AS (
     SELECT cause FROM unstuck.alert WHERE resolved_at < ${timestamp('$1')}
      ORDER BY resolved_at LIMIT $2 FOR UPDATE SKIP LOCKED
@@ -79,8 +58,7 @@ const REMOVE_ALERTS = sql(
   gone AS (DELETE FROM unstuck.alert a USING old WHERE a.cause = old.cause RETURNING 1),
   deliveries AS (DELETE FROM unstuck.alert_delivery t USING old WHERE t.cause = old.cause)
   SELECT count(*)::int AS count FROM gone
-`,
-)
+`
 
 export function alertMethods(db: Database): AlertStore {
   return {

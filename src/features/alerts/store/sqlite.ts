@@ -6,70 +6,47 @@ const COLUMNS = /* sql */ `
   alert.*, (SELECT json_group_object(destination, json_object('sentAt', raised_sent_at, 'endedAt', resolved_sent_at))
               FROM alert_delivery t WHERE t.cause = alert.cause) AS deliveries
 `
-const OPEN = sql(
-  'alerts:open',
-  `SELECT ${COLUMNS} FROM alert WHERE resolved_at IS NULL ORDER BY since, cause`,
-)
-const RESOLVED = sql(
-  'alerts:resolved',
-  /* sql */ `
+const OPEN = sql('alerts:open')`
+  SELECT ${COLUMNS} FROM alert WHERE resolved_at IS NULL ORDER BY since, cause
+`
+const RESOLVED = sql('alerts:resolved')`
   SELECT ${COLUMNS} FROM alert WHERE resolved_at IS NOT NULL ORDER BY resolved_at DESC LIMIT :limit
-`,
-)
-const STILL_OPEN = sql(
-  'alert:still',
-  /* sql */ `
+`
+const STILL_OPEN = sql('alert:still')`
   UPDATE alert
      SET because = :because, last_seen_at = :now,
          owner = iif(last_seen_at <= :gone, :owner, owner)
    WHERE cause = :cause AND resolved_at IS NULL
-`,
-)
-const RAISE = sql(
-  'alert:raise',
-  /* sql */ `
+`
+const RAISE = sql('alert:raise')`
   INSERT INTO alert (cause, owner, rule, source, run_id, because, command, since, last_seen_at)
   VALUES (:cause, :owner, :rule, :source, :run, :because, :command, :now, :now)
   ON CONFLICT (cause) DO UPDATE SET
     owner = excluded.owner, rule = excluded.rule, source = excluded.source, run_id = excluded.run_id,
     because = excluded.because, command = excluded.command, since = excluded.since,
     last_seen_at = excluded.last_seen_at, resolved_at = NULL
-`,
-)
-const SENT = sql(
-  'alert:sent',
-  /* sql */ `
+`
+const SENT = sql('alert:sent')`
   INSERT INTO alert_delivery (cause, destination, raised_sent_at) SELECT value, :destination, :now FROM json_each(:causes) WHERE 1
   ON CONFLICT DO UPDATE SET raised_sent_at = excluded.raised_sent_at
-`,
-)
-const ENDED = sql(
-  'alert:ended',
-  /* sql */ `
+`
+const ENDED = sql('alert:ended')`
   INSERT INTO alert_delivery (cause, destination, resolved_sent_at) SELECT value, :destination, :now FROM json_each(:causes) WHERE 1
   ON CONFLICT DO UPDATE SET resolved_sent_at = excluded.resolved_sent_at
-`,
-)
-const RESOLVE = sql(
-  'alert:resolve',
-  /* sql */ `
+`
+const RESOLVE = sql('alert:resolve')`
   UPDATE alert SET resolved_at = :now
    WHERE cause = :cause AND resolved_at IS NULL AND owner = :owner AND last_seen_at <= :lastSeenAt
-`,
-)
+`
 
-const OLD_ALERTS = sql(
-  'alert:old',
-  /* sql */ `
+const OLD_ALERTS = sql('alert:old')`
   SELECT cause FROM alert WHERE resolved_at < :resolvedBefore ORDER BY resolved_at LIMIT :limit
-`,
-)
+`
 const IN_CAUSES = `cause IN (SELECT value FROM json_each(:causes))`
-const REMOVE_ALERTS = sql('alert:remove', `DELETE FROM alert WHERE ${IN_CAUSES}`)
-const REMOVE_DELIVERIES = sql(
-  'alert:remove-deliveries',
-  `DELETE FROM alert_delivery WHERE ${IN_CAUSES}`,
-)
+const REMOVE_ALERTS = sql('alert:remove')`DELETE FROM alert WHERE ${IN_CAUSES}`
+const REMOVE_DELIVERIES = sql('alert:remove-deliveries')`
+  DELETE FROM alert_delivery WHERE ${IN_CAUSES}
+`
 
 export function alertMethods(db: Database): AlertStore {
   return {

@@ -8,33 +8,24 @@ import {
 } from '../../../core/store/postgres/kit.ts'
 import { toExecution, type CommandStore, type ExecutionEnd, type ExecutionRow } from './store.ts'
 
-const START = sql(
-  'execution:start',
-  /* sql */ `
+const START = sql('execution:start')`
   INSERT INTO unstuck.execution (id, run_id, worker_id, host, command, output_dir, log, started_at,
                                  ended_at, exit_code, signal, because, artifacts, peak_memory)
   VALUES ($1, $2, $3, $4, $5, $6, $7, ${timestamp('$8')}, ${timestamp('$9')}, $10, $11, $12, $13, $14)
   ON CONFLICT (id) DO NOTHING
-`,
-)
+`
 // A command ends once: a second report changes nothing.
-const END = sql(
-  'execution:end',
-  /* sql */ `
+const END = sql('execution:end')`
   UPDATE unstuck.execution
      SET ended_at = ${timestamp('$2')}, exit_code = $3, signal = $4, because = $5, artifacts = $6,
          peak_memory = $7
    WHERE id = $1 AND ended_at IS NULL
-`,
-)
-const LIST = sql(
-  'executions',
-  /* sql */ `
+`
+const LIST = sql('executions')`
   SELECT id, run_id, worker_id, host, command, output_dir, log, exit_code, signal, because, artifacts,
          peak_memory, ${ms('started_at')} AS started_at, ${ms('ended_at')} AS ended_at
     FROM unstuck.execution WHERE run_id = $1 ORDER BY id DESC LIMIT $2
-`,
-)
+`
 
 export function executionMethods(db: Database): CommandStore {
   return {

@@ -1,29 +1,22 @@
 import { sql, type Database, type Params } from '../../../core/store/sqlite/kit.ts'
 import { toExecution, type CommandStore, type ExecutionEnd, type ExecutionRow } from './store.ts'
 
-const START = sql(
-  'execution:start',
-  /* sql */ `
+const START = sql('execution:start')`
   INSERT INTO execution (id, run_id, worker_id, host, command, output_dir, log, started_at,
                          ended_at, exit_code, signal, because, artifacts, peak_memory)
   VALUES (:id, :run, :worker, :host, :command, :outputDir, :log, :startedAt,
           :at, :exitCode, :signal, :because, :artifacts, :peakMemory)
   ON CONFLICT (id) DO NOTHING
-`,
-)
+`
 // A command ends once: a second report changes nothing.
-const END = sql(
-  'execution:end',
-  /* sql */ `
+const END = sql('execution:end')`
   UPDATE execution SET ended_at = :at, exit_code = :exitCode, signal = :signal, because = :because,
                        artifacts = :artifacts, peak_memory = :peakMemory
    WHERE id = :id AND ended_at IS NULL
-`,
-)
-const LIST = sql(
-  'executions',
-  `SELECT * FROM execution WHERE run_id = :run ORDER BY id DESC LIMIT :limit`,
-)
+`
+const LIST = sql('executions')`
+  SELECT * FROM execution WHERE run_id = :run ORDER BY id DESC LIMIT :limit
+`
 
 type SqliteExecutionRow = Omit<ExecutionRow, 'command'> & { command: string }
 

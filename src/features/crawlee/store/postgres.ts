@@ -30,9 +30,7 @@ const COLUMNS = /* sql */ `
   ${ms('s.accessed_at')} AS accessed_at
 `
 // $3 is null where $2 is no id. A match by id goes before a match by name.
-const FIND = sql(
-  'storage:find',
-  /* sql */ `
+const FIND = sql('storage:find')`
   WITH found AS MATERIALIZED (
     SELECT * FROM unstuck.crawlee_storage WHERE kind = $1 AND (id = $3::uuid OR name = $2)
      ORDER BY id IS NOT DISTINCT FROM $3::uuid DESC LIMIT 1
@@ -48,20 +46,14 @@ const FIND = sql(
     SELECT f.id, f.kind, f.name, f.created_at, f.modified_at, coalesce(a.accessed_at, f.accessed_at) AS accessed_at
       FROM found f LEFT JOIN accessed a USING (id)
   ) AS s
-`,
-)
-const MAKE = sql(
-  'storage:make',
-  /* sql */ `
+`
+const MAKE = sql('storage:make')`
   INSERT INTO unstuck.crawlee_storage AS s (id, kind, name) VALUES ($1, $2, $3)
   ON CONFLICT (kind, name) DO UPDATE SET accessed_at = clock_timestamp()
   RETURNING ${COLUMNS}
-`,
-)
+`
 const LIST_STORAGES = (direction: 'ASC' | 'DESC'): Sql =>
-  sql(
-    `storage:list-${direction}`,
-    /* sql */ `
+  sql(`storage:list-${direction}`)`
   SELECT all_of_them.total, page.*
     FROM (SELECT count(*)::int AS total FROM unstuck.crawlee_storage WHERE kind = $1) AS all_of_them
     LEFT JOIN (
@@ -69,19 +61,15 @@ const LIST_STORAGES = (direction: 'ASC' | 'DESC'): Sql =>
        ORDER BY s.created_at ${direction}, s.id ${direction} LIMIT $2 OFFSET $3
     ) AS page ON true
    ORDER BY page.created_at ${direction}, page.id ${direction}
-`,
-  )
+`
 const STORAGES_OLDEST_FIRST = LIST_STORAGES('ASC')
 const STORAGES_NEWEST_FIRST = LIST_STORAGES('DESC')
 
-const RENAME = sql(
-  'storage:rename',
-  /* sql */ `
+const RENAME = sql('storage:rename')`
   UPDATE unstuck.crawlee_storage SET name = $2, modified_at = clock_timestamp(), accessed_at = clock_timestamp()
    WHERE id = $1 RETURNING id
-`,
-)
-const DROP = sql('storage:drop', `DELETE FROM unstuck.crawlee_storage WHERE id = $1 RETURNING id`)
+`
+const DROP = sql('storage:drop')`DELETE FROM unstuck.crawlee_storage WHERE id = $1 RETURNING id`
 
 const NOT_UNIQUE = '23505'
 
@@ -150,22 +138,17 @@ const SAVED = (first: number): string => /* sql */ `
   ),
   modified AS (${MODIFY(`$${first}::uuid[]`)})
 `
-const APPEND = sql('dataset:append', `WITH ${SAVED(1)} SELECT count(*) FROM saved`)
+const APPEND = sql('dataset:append')`WITH ${SAVED(1)} SELECT count(*) FROM saved`
 // $1 writer, $2 run, $3 group.
-const APPEND_AND_COUNT = sql(
-  'dataset:append-and-count',
-  /* sql */ `
+const APPEND_AND_COUNT = sql('dataset:append-and-count')`
   WITH ${SAVED(4)}
   INSERT INTO unstuck.run_counters (run_id, group_name, writer, items_new, items_updated)
   SELECT $2, $3, $1, count(*) FILTER (WHERE is_new), count(*) FILTER (WHERE NOT is_new) FROM saved
   ${ADD_ON_CONFLICT}
-`,
-)
+`
 // The subquery reads only the index up to the offset: entries before it may be large.
 const LIST_ENTRIES = (direction: 'ASC' | 'DESC'): Sql =>
-  sql(
-    `dataset:list-${direction}`,
-    /* sql */ `
+  sql(`dataset:list-${direction}`)`
   SELECT all_of_them.total,
          (SELECT data::text FROM unstuck.crawlee_dataset_entry WHERE seq = page.seq) AS data
     FROM (SELECT count(*)::int AS total FROM unstuck.crawlee_dataset_entry WHERE storage_id = $1) AS all_of_them
@@ -174,8 +157,7 @@ const LIST_ENTRIES = (direction: 'ASC' | 'DESC'): Sql =>
        ORDER BY seq ${direction} LIMIT $2 OFFSET $3
     ) AS page ON true
    ORDER BY page.seq ${direction}
-`,
-  )
+`
 export const ENTRIES_OLDEST_FIRST = LIST_ENTRIES('ASC')
 export const ENTRIES_NEWEST_FIRST = LIST_ENTRIES('DESC')
 
@@ -260,45 +242,31 @@ function entryError(error: unknown, storages: readonly string[]): unknown {
 
 // — Records —
 
-const RECORD = sql(
-  'record',
-  `SELECT value, content_type FROM unstuck.crawlee_record WHERE storage_id = $1 AND key = $2`,
-)
-const HAS_RECORD = sql(
-  'record:has',
-  `SELECT 1 FROM unstuck.crawlee_record WHERE storage_id = $1 AND key = $2`,
-)
-const SET_RECORD = sql(
-  'record:set',
-  /* sql */ `
+const RECORD = sql('record')`
+  SELECT value, content_type FROM unstuck.crawlee_record WHERE storage_id = $1 AND key = $2
+`
+const HAS_RECORD = sql('record:has')`
+  SELECT 1 FROM unstuck.crawlee_record WHERE storage_id = $1 AND key = $2
+`
+const SET_RECORD = sql('record:set')`
   WITH modified AS (${MODIFY('ARRAY[$1]::uuid[]')})
   INSERT INTO unstuck.crawlee_record (storage_id, key, value, content_type) VALUES ($1, $2, $3, $4)
   ON CONFLICT (storage_id, key) DO UPDATE SET value = excluded.value, content_type = excluded.content_type
-`,
-)
-const DELETE_RECORD = sql(
-  'record:delete',
-  /* sql */ `
+`
+const DELETE_RECORD = sql('record:delete')`
   WITH deleted AS (
     DELETE FROM unstuck.crawlee_record WHERE storage_id = $1 AND key = $2 RETURNING storage_id
   )
   ${MODIFY('ARRAY(SELECT storage_id FROM deleted)')}
-`,
-)
-export const KEYS = sql(
-  'record:keys',
-  /* sql */ `
+`
+export const KEYS = sql('record:keys')`
   SELECT key, octet_length(value) AS size FROM unstuck.crawlee_record
    WHERE storage_id = $1 AND key >= $2 ORDER BY key LIMIT $3
-`,
-)
-export const KEYS_BELOW = sql(
-  'record:keys-below',
-  /* sql */ `
+`
+export const KEYS_BELOW = sql('record:keys-below')`
   SELECT key, octet_length(value) AS size FROM unstuck.crawlee_record
    WHERE storage_id = $1 AND key >= $2 AND key < $4 ORDER BY key LIMIT $3
-`,
-)
+`
 
 type KeyRow = { key: string; size: number }
 

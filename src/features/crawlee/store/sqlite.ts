@@ -21,50 +21,36 @@ import {
 } from './store.ts'
 
 // A match by id goes before a match by name.
-const FIND = sql(
-  'storage:find',
-  /* sql */ `
+const FIND = sql('storage:find')`
   SELECT * FROM crawlee_storage WHERE kind = :kind AND (id = :idOrName OR name = :idOrName)
    ORDER BY id = :idOrName DESC LIMIT 1
-`,
-)
-const ACCESS = sql('storage:access', `UPDATE crawlee_storage SET accessed_at = :now WHERE id = :id`)
-const MAKE = sql(
-  'storage:make',
-  /* sql */ `
+`
+const ACCESS = sql('storage:access')`UPDATE crawlee_storage SET accessed_at = :now WHERE id = :id`
+const MAKE = sql('storage:make')`
   INSERT INTO crawlee_storage (id, kind, name, created_at, modified_at, accessed_at)
   VALUES (:id, :kind, :name, :now, :now, :now)
   ON CONFLICT (kind, name) DO UPDATE SET accessed_at = excluded.accessed_at
   RETURNING *
-`,
-)
-const STORAGES_TOTAL = sql(
-  'storage:total',
-  `SELECT count(*) AS total FROM crawlee_storage WHERE kind = :kind`,
-)
+`
+const STORAGES_TOTAL = sql('storage:total')`
+  SELECT count(*) AS total FROM crawlee_storage WHERE kind = :kind
+`
 const LIST_STORAGES = (direction: 'ASC' | 'DESC'): Sql =>
-  sql(
-    `storage:list-${direction}`,
-    /* sql */ `
+  sql(`storage:list-${direction}`)`
   SELECT * FROM crawlee_storage WHERE kind = :kind
    ORDER BY created_at ${direction}, id ${direction} LIMIT :limit OFFSET :offset
-`,
-  )
+`
 const STORAGES_OLDEST_FIRST = LIST_STORAGES('ASC')
 const STORAGES_NEWEST_FIRST = LIST_STORAGES('DESC')
 
-const NAMESAKE = sql(
-  'storage:same-name',
-  /* sql */ `
+const NAMESAKE = sql('storage:same-name')`
   SELECT other.id FROM crawlee_storage JOIN crawlee_storage AS other USING (kind)
    WHERE crawlee_storage.id = :id AND other.name = :name AND other.id <> :id
-`,
-)
-const RENAME = sql(
-  'storage:rename',
-  `UPDATE crawlee_storage SET name = :name, modified_at = :now, accessed_at = :now WHERE id = :id`,
-)
-const DROP = sql('storage:drop', `DELETE FROM crawlee_storage WHERE id = :id`)
+`
+const RENAME = sql('storage:rename')`
+  UPDATE crawlee_storage SET name = :name, modified_at = :now, accessed_at = :now WHERE id = :id
+`
+const DROP = sql('storage:drop')`DELETE FROM crawlee_storage WHERE id = :id`
 
 export function crawleeMethods(db: Database): CrawleeStore {
   return {
@@ -114,37 +100,28 @@ export function crawleeMethods(db: Database): CrawleeStore {
 // — Datasets —
 
 // Most entries are new, so that is tried first and costs one statement.
-const ADD = sql(
-  'dataset:add',
-  /* sql */ `
+const ADD = sql('dataset:add')`
   INSERT INTO crawlee_dataset_entry (storage_id, key, data) VALUES (?1, ?2, ?3)
   ON CONFLICT (storage_id, key) WHERE key IS NOT NULL DO NOTHING
-`,
-)
-const REPLACE = sql(
-  'dataset:replace',
-  `UPDATE crawlee_dataset_entry SET data = ?3 WHERE storage_id = ?1 AND key = ?2`,
-)
-const MODIFY = sql(
-  'storage:modify',
-  `UPDATE crawlee_storage SET modified_at = :now, accessed_at = :now WHERE id = :id`,
-)
+`
+const REPLACE = sql('dataset:replace')`
+  UPDATE crawlee_dataset_entry SET data = ?3 WHERE storage_id = ?1 AND key = ?2
+`
+const MODIFY = sql('storage:modify')`
+  UPDATE crawlee_storage SET modified_at = :now, accessed_at = :now WHERE id = :id
+`
 
-const ENTRIES_TOTAL = sql(
-  'dataset:total',
-  `SELECT count(*) AS total FROM crawlee_dataset_entry WHERE storage_id = :dataset`,
-)
+const ENTRIES_TOTAL = sql('dataset:total')`
+  SELECT count(*) AS total FROM crawlee_dataset_entry WHERE storage_id = :dataset
+`
 // The subquery reads only the index up to the offset: entries before it may be large.
 const LIST_ENTRIES = (direction: 'ASC' | 'DESC'): Sql =>
-  sql(
-    `dataset:list-${direction}`,
-    /* sql */ `
+  sql(`dataset:list-${direction}`)`
   SELECT data FROM crawlee_dataset_entry
    WHERE seq IN (SELECT seq FROM crawlee_dataset_entry WHERE storage_id = :dataset
                   ORDER BY seq ${direction} LIMIT :limit OFFSET :offset)
    ORDER BY seq ${direction}
-`,
-  )
+`
 export const ENTRIES_OLDEST_FIRST = LIST_ENTRIES('ASC')
 export const ENTRIES_NEWEST_FIRST = LIST_ENTRIES('DESC')
 
@@ -197,39 +174,27 @@ function save(
 
 // — Records —
 
-const RECORD = sql(
-  'record',
-  `SELECT value, content_type FROM crawlee_record WHERE storage_id = :storage AND key = :key`,
-)
-const HAS_RECORD = sql(
-  'record:has',
-  `SELECT 1 FROM crawlee_record WHERE storage_id = :storage AND key = :key`,
-)
-const SET_RECORD = sql(
-  'record:set',
-  /* sql */ `
+const RECORD = sql('record')`
+  SELECT value, content_type FROM crawlee_record WHERE storage_id = :storage AND key = :key
+`
+const HAS_RECORD = sql('record:has')`
+  SELECT 1 FROM crawlee_record WHERE storage_id = :storage AND key = :key
+`
+const SET_RECORD = sql('record:set')`
   INSERT INTO crawlee_record (storage_id, key, value, content_type) VALUES (:storage, :key, :value, :contentType)
   ON CONFLICT (storage_id, key) DO UPDATE SET value = excluded.value, content_type = excluded.content_type
-`,
-)
-const DELETE_RECORD = sql(
-  'record:delete',
-  `DELETE FROM crawlee_record WHERE storage_id = :storage AND key = :key`,
-)
-export const KEYS = sql(
-  'record:keys',
-  /* sql */ `
+`
+const DELETE_RECORD = sql('record:delete')`
+  DELETE FROM crawlee_record WHERE storage_id = :storage AND key = :key
+`
+export const KEYS = sql('record:keys')`
   SELECT key, length(value) AS size FROM crawlee_record
    WHERE storage_id = :storage AND key >= :from ORDER BY key LIMIT :limit
-`,
-)
-export const KEYS_BELOW = sql(
-  'record:keys-below',
-  /* sql */ `
+`
+export const KEYS_BELOW = sql('record:keys-below')`
   SELECT key, length(value) AS size FROM crawlee_record
    WHERE storage_id = :storage AND key >= :from AND key < :below ORDER BY key LIMIT :limit
-`,
-)
+`
 
 type KeyRow = { key: string; size: number }
 

@@ -23,9 +23,7 @@ import {
 import { pendingAfter } from '../../../core/store/schema-version.ts'
 import type { ConnectionFacts, DatabaseInfo, PostgresFacts } from './database-info.ts'
 
-const PROBE = sql(
-  'info',
-  /* sql */ `
+const PROBE = sql('info')`
   SELECT pg_backend_pid() AS pid,
          ${ms('clock_timestamp()')} AS now,
          current_setting('server_version') AS server_version,
@@ -35,20 +33,14 @@ const PROBE = sql(
          current_setting('fsync', true) AS fsync,
          current_setting('full_page_writes', true) AS full_page_writes,
          ${SERVER_VERSION}
-`,
-)
-const RIGHTS = sql(
-  'info:rights',
-  /* sql */ `
+`
+const RIGHTS = sql('info:rights')`
   SELECT CASE WHEN to_regclass('unstuck.target') IS NULL
               THEN has_database_privilege(current_database(), 'CREATE')
               ELSE has_table_privilege('unstuck.target', 'UPDATE') END AS may_write
-`,
-)
+`
 // A limit of -1 is none.
-const CONNECTIONS = sql(
-  'info:connections',
-  /* sql */ `
+const CONNECTIONS = sql('info:connections')`
   SELECT current_setting('max_connections')::int
            - coalesce(current_setting('superuser_reserved_connections', true)::int, 0)
            - coalesce(current_setting('reserved_connections', true)::int, 0) AS server_max,
@@ -59,9 +51,8 @@ const CONNECTIONS = sql(
            WHERE datname = current_database() AND application_name = 'unstuck') AS own
     FROM pg_database d JOIN pg_stat_database s ON s.datid = d.oid
    WHERE d.datname = current_database()
-`,
-)
-const SIZE = sql('info:size', `SELECT pg_database_size(current_database())::float8 AS bytes`)
+`
+const SIZE = sql('info:size')`SELECT pg_database_size(current_database())::float8 AS bytes`
 
 type ProbeRow = ServerVersion & {
   pid: number

@@ -12,13 +12,10 @@ import {
 } from './store.ts'
 import { LIVE, ms, sql, SUMS, type Database } from '../../../core/store/postgres/kit.ts'
 
-const DURABILITY = sql(
-  'inspect:durability',
-  `SELECT current_setting('synchronous_commit') AS synchronous_commit`,
-)
-const INSPECTED_RUNS = sql(
-  'inspect:runs',
-  /* sql */ `
+const DURABILITY = sql('inspect:durability')`
+  SELECT current_setting('synchronous_commit') AS synchronous_commit
+`
+const INSPECTED_RUNS = sql('inspect:runs')`
   WITH chosen AS (
     (SELECT id FROM unstuck.run WHERE status IN ${LIVE} ORDER BY id DESC LIMIT $1)
     UNION
@@ -29,28 +26,19 @@ const INSPECTED_RUNS = sql(
             FROM unstuck.run_counters WHERE run_id = r.id) AS targets
     FROM chosen JOIN unstuck.run r ON r.id = chosen.id
    ORDER BY r.status IN ${LIVE} DESC, r.id DESC
-`,
-)
+`
 // One statement reads one snapshot: a run in progress must not look wrong.
-const COUNTERS = sql(
-  'inspect:counters',
-  /* sql */ `
+const COUNTERS = sql('inspect:counters')`
   SELECT ${SUMS},
          (SELECT jsonb_object_agg(status, targets) FROM (
            SELECT status, count(*) AS targets FROM unstuck.target WHERE run_id = $1 GROUP BY status) AS c) AS counted
     FROM unstuck.run_counters t WHERE t.run_id = $1
-`,
-)
-const DUPLICATE_LIVE_RUNS = sql(
-  'inspect:duplicate-live-runs',
-  /* sql */ `
+`
+const DUPLICATE_LIVE_RUNS = sql('inspect:duplicate-live-runs')`
   SELECT source, array_agg(id::text ORDER BY id) AS runs FROM unstuck.run
    WHERE status IN ${LIVE} GROUP BY source HAVING count(*) > 1 ORDER BY source LIMIT $1
-`,
-)
-const INVALID_CLAIMS = sql(
-  'inspect:claims',
-  /* sql */ `
+`
+const INVALID_CLAIMS = sql('inspect:claims')`
   SELECT t.id AS target, t.run_id AS run, r.source, t.worker_id AS worker,
          CASE WHEN t.epoch < 1 THEN 'no-epoch'
               WHEN w.id IS NULL THEN 'worker-unknown'
@@ -61,8 +49,7 @@ const INVALID_CLAIMS = sql(
    WHERE t.status = 'in_progress' AND r.status IN ${LIVE}
      AND (t.epoch < 1 OR w.id IS NULL OR w.ended_at IS NOT NULL)
    ORDER BY t.id LIMIT $1
-`,
-)
+`
 
 export function inspectMethods(db: Database): InspectionStore {
   return {

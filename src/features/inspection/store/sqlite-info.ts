@@ -15,7 +15,7 @@ import {
 } from '../../../core/store/sqlite/kit.ts'
 import type { DatabaseInfo } from './database-info.ts'
 
-const JOURNAL_MODE = sql('info:journal', 'PRAGMA journal_mode')
+const JOURNAL_MODE = sql('info:journal')`PRAGMA journal_mode`
 /** The first process to open a file after a crash repairs it; others wait. */
 const BUSY_MS = 2_000
 

@@ -25,13 +25,11 @@ import {
   type Database,
 } from '../../../core/store/sqlite/kit.ts'
 
-const JOURNAL_MODE = sql('inspect:journal', 'PRAGMA journal_mode')
-const SYNCHRONOUS = sql('inspect:synchronous', 'PRAGMA synchronous')
+const JOURNAL_MODE = sql('inspect:journal')`PRAGMA journal_mode`
+const SYNCHRONOUS = sql('inspect:synchronous')`PRAGMA synchronous`
 const LEVELS = ['off', 'normal', 'full', 'extra']
 
-const INSPECTED_RUNS = sql(
-  'inspect:runs',
-  /* sql */ `
+const INSPECTED_RUNS = sql('inspect:runs')`
   WITH chosen AS (
     SELECT id FROM (SELECT id FROM run WHERE status IN ${LIVE} ORDER BY id DESC LIMIT :live)
     UNION
@@ -42,28 +40,19 @@ const INSPECTED_RUNS = sql(
             FROM run_counters WHERE run_id = r.id) AS targets
     FROM chosen JOIN run r ON r.id = chosen.id
    ORDER BY r.status IN ${LIVE} DESC, r.id DESC
-`,
-)
+`
 // One statement reads one snapshot: a run in progress must not look wrong.
-const COUNTERS = sql(
-  'inspect:counters',
-  /* sql */ `
+const COUNTERS = sql('inspect:counters')`
   SELECT ${SUMS},
          (SELECT json_group_object(status, targets) FROM (
            SELECT status, count(*) AS targets FROM target WHERE run_id = :run GROUP BY status)) AS counted
     FROM run_counters t WHERE t.run_id = :run
-`,
-)
-const DUPLICATE_LIVE_RUNS = sql(
-  'inspect:duplicate-live-runs',
-  /* sql */ `
+`
+const DUPLICATE_LIVE_RUNS = sql('inspect:duplicate-live-runs')`
   SELECT source, json_group_array(id) AS runs FROM run
    WHERE status IN ${LIVE} GROUP BY source HAVING count(*) > 1 ORDER BY source LIMIT :limit
-`,
-)
-const INVALID_CLAIMS = sql(
-  'inspect:claims',
-  /* sql */ `
+`
+const INVALID_CLAIMS = sql('inspect:claims')`
   SELECT t.id AS target, t.run_id AS run, r.source, t.worker_id AS worker,
          CASE WHEN t.epoch < 1 THEN 'no-epoch'
               WHEN w.id IS NULL THEN 'worker-unknown'
@@ -74,9 +63,8 @@ const INVALID_CLAIMS = sql(
    WHERE t.status = 'in_progress' AND r.status IN ${LIVE}
      AND (t.epoch < 1 OR w.id IS NULL OR w.ended_at IS NOT NULL)
    ORDER BY t.id LIMIT :limit
-`,
-)
-const WORKER = sql('inspect:worker', `SELECT * FROM worker WHERE id = :id`)
+`
+const WORKER = sql('inspect:worker')`SELECT * FROM worker WHERE id = :id`
 
 export function inspectMethods(db: Database): InspectionStore {
   return {
