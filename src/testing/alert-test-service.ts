@@ -1,6 +1,6 @@
 import { DEFAULT_RULES, type AlertRule, type ChannelName } from '../features/alerts/rule.ts'
 import type { Channel } from '../features/alerts/channel.ts'
-import { webhookChannel } from '../features/alerts/webhook.ts'
+import { webhookChannel } from '../features/alerts/channels.ts'
 import { AlertService, type AlertServiceOptions } from '../features/alerts/service.ts'
 import { makePolicyOf, NO_OVERRIDES } from '../core/model/policy-of.ts'
 import type { Store } from '../core/store/store.ts'

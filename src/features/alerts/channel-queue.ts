@@ -1,4 +1,4 @@
-import { DeliveryError, type Channel } from './channel.ts'
+import { deliveryFailure, type Channel } from './channel.ts'
 import type { AlertMessage } from './message.ts'
 import type { Clock } from '../../core/host/clock.ts'
 
@@ -67,8 +67,7 @@ export class ChannelQueue {
       this.#logChange(null)
       return true
     } catch (error) {
-      // The text of another error may contain an address or a secret.
-      this.#logChange(error instanceof DeliveryError ? error.message : 'it failed')
+      this.#logChange(deliveryFailure(error))
       return false
     }
   }

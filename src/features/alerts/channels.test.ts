@@ -3,10 +3,14 @@ import { createHmac } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { httpSink, mailSink } from '../../testing/test-receivers.ts'
 import { DeliveryError, type Channel } from './channel.ts'
-import { emailChannel, formatEmail } from './email.ts'
+import {
+  emailChannel,
+  formatEmail,
+  slackChannel,
+  slackMessage,
+  webhookChannel,
+} from './channels.ts'
 import type { AlertMessage } from './message.ts'
-import { slackChannel, slackMessage } from './slack.ts'
-import { webhookChannel } from './webhook.ts'
 
 const RUN = '0199aaaa-0000-7000-8000-00004f2a91bc'
 const MESSAGE: AlertMessage = {

@@ -125,7 +125,7 @@ test('all errors are reported at once, with suggestions and without a secret', a
     'alerts[2].sources must be a list of names of sources',
     "alerts[2].repeat must be a duration from 1m on, as in '4h', or 'never'",
     'alerts[2].resolved must be true or false',
-    'alerts[2].moreThan must be a whole number from 0 on',
+    'alerts[2].moreThan must be a whole number from 0 to 2147483647',
     "alerts[2].within must be a duration up to 7d, as in '1h'",
     'alerts[3] must be an object',
     'channels.slack has no allowPrivat; did you mean allowPrivate?',

@@ -12,8 +12,16 @@ import { closest } from '../../core/model/closest.ts'
 import { isObject } from '../../core/model/fields.ts'
 import { sourceMistake } from '../../core/model/source.ts'
 import { parseDuration, type Duration } from '../../core/model/time.ts'
-import { flag, nameHint, object, text, validate, type Schema } from '../../lib/validate/validate.ts'
-import type { EmailSettings } from './email.ts'
+import {
+  flag,
+  integerBetween,
+  nameHint,
+  object,
+  text,
+  validate,
+  type Schema,
+} from '../../lib/validate/validate.ts'
+import type { EmailSettings } from './mail.ts'
 import type { WebhookSettings } from './post.ts'
 
 /** One of `alerts` in the config. */
@@ -160,15 +168,10 @@ const ruleFields = (configured: readonly ChannelName[]) => ({
   resolved: v.optional(flag, true),
 })
 
-const ORPHAN_FIELDS = {
-  moreThan: v.optional(
-    v.custom<number>(
-      (value) => Number.isInteger(value) && (value as number) >= 0,
-      'must be a whole number from 0 on',
-    ),
-  ),
+const ORPHAN_SCHEMA = object({
+  moreThan: v.optional(integerBetween(0)),
   within: v.optional(duration("must be a duration up to 7d, as in '1h'", 1_000, WITHIN_MAX_MS)),
-}
+})
 
 function readRule(
   at: string,
@@ -176,26 +179,22 @@ function readRule(
   configured: readonly ChannelName[],
   mistakes: string[],
 ): AlertRule | undefined {
-  const fields = { ...ruleFields(configured), ...ORPHAN_FIELDS }
   const isOrphans = isObject(given) && given['when'] === 'orphans'
-  // Other rules do not have the fields of orphans.
-  const { moreThan: _, within: __, ...common } = fields
-  const schema = isOrphans ? object(fields) : (object(common) as never as RuleSchema)
+  const fields = ruleFields(configured)
+  const schema = object(isOrphans ? { ...fields, ...ORPHAN_SCHEMA.entries } : fields)
   const read = check(schema, given, at, mistakes)
   if (!read) return undefined
-  const { when, sources, to, repeat, resolved, moreThan = 3, within = '1h' } = read
+  const { when, sources, to, repeat, resolved } = read
   const rule = {
     sources,
     to: CHANNEL_NAMES.filter((name) => to.includes(name)),
     repeatMs: repeat === undefined ? DEFAULT_REPEAT_MS : parseDuration(repeat),
     notifyResolved: resolved,
   }
-  return when === 'orphans'
-    ? { ...rule, when, moreThan, withinMs: parseDuration(within)! }
-    : { ...rule, when }
+  if (when !== 'orphans') return { ...rule, when }
+  const { moreThan = 3, within = '1h' } = read as v.InferOutput<typeof ORPHAN_SCHEMA>
+  return { ...rule, when, moreThan, withinMs: parseDuration(within)! }
 }
-
-type RuleSchema = ReturnType<typeof object<ReturnType<typeof ruleFields> & typeof ORPHAN_FIELDS>>
 
 const ANY = v.optional(v.unknown())
 const CHANNELS = object({ slack: ANY, email: ANY, webhook: ANY })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { slackChannel } from './slack.ts'
+import { slackChannel } from './channels.ts'
 import type { Store } from '../../core/store/store.ts'
 import {
   makeAlertService,

@@ -29,5 +29,5 @@ export const alerts: Feature = {
     const { sendsAlerts } = await import('./section.ts')
     return sendsAlerts(host) ? [(await import('./service.ts')).makeAlertService(host)] : []
   },
-  securityChecks: async (settings) => (await import('./check.ts')).checkChannels(settings),
+  securityChecks: async (settings) => (await import('./section.ts')).checkChannels(settings),
 }

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { ChannelName } from './rule.ts'
+import type { AlertKind, ChannelName } from './rule.ts'
 import type { Alert } from './store/store.ts'
 import { shortId } from '../../core/model/id.ts'
 import { redact } from '../../core/model/redact.ts'
@@ -32,53 +32,47 @@ const HEADLINE_MAX = 150
 const BECAUSE_MAX = 1_000
 const COMMAND_MAX = 300
 
-export function formatMessage({ event, alert, causes, link }: AlertMessage): FormattedMessage {
+export function formatMessage(message: AlertMessage): FormattedMessage {
+  const { event, alert, link } = message
   const prefix = { raised: '', repeated: 'still: ', resolved: 'resolved: ', test: '' }[event]
   return {
-    headline: cleanLine(
-      prefix + (causes ? digestSubject(alert, causes.length) : subjectOf(alert)),
-      HEADLINE_MAX,
-    ),
+    headline: cleanLine(prefix + subjectOf(message), HEADLINE_MAX),
     because: cleanLine(alert.because, BECAUSE_MAX),
     command: event === 'resolved' ? null : cleanLine(alert.command, COMMAND_MAX),
     link,
   }
 }
 
-function subjectOf({ rule, run, source }: AlertMessage['alert']): string {
-  const whose = source === null ? '' : ` of ${source}`
-  const which = run === null ? whose : ` ${shortId(run)}${whose}`
-  switch (rule) {
-    case 'dead':
-    case 'silent':
-      return `${rule} run${which}`
-    case 'overrun':
-      return `run${which} takes longer than it may`
-    case 'parked':
-      return `parked targets in run${which}`
-    case 'orphans':
-      return `runs${whose} lose their workers too often`
-    case 'gave-up':
-      return `gave up on ${source ?? 'a command'}`
-    default:
-      return 'a test of this channel'
-  }
+/** The subject of one alert, with its run and source, and that of many. */
+const SUBJECTS: Readonly<
+  Record<
+    AlertKind,
+    readonly [(run: string, source: string | null) => string, (n: number) => string]
+  >
+> = {
+  dead: [(run) => `dead run${run}`, (n) => `${n} dead runs`],
+  silent: [(run) => `silent run${run}`, (n) => `${n} silent runs`],
+  overrun: [
+    (run) => `run${run} exceeds its maximum duration`,
+    (n) => `${n} runs exceed their maximum duration`,
+  ],
+  parked: [(run) => `parked targets in run${run}`, (n) => `parked targets in ${n} runs`],
+  orphans: [
+    (run) => `runs${run} lose their workers too often`,
+    (n) => `runs lose their workers too often, by ${n} rules`,
+  ],
+  'gave-up': [
+    (_, source) => `gave up on ${source ?? 'a command'}`,
+    (n) => `gave up on ${n} commands`,
+  ],
 }
 
-function digestSubject({ rule }: AlertMessage['alert'], count: number): string {
-  switch (rule) {
-    case 'dead':
-    case 'silent':
-      return `${count} ${rule} runs`
-    case 'overrun':
-      return `${count} runs take longer than they may`
-    case 'parked':
-      return `parked targets in ${count} runs`
-    case 'orphans':
-      return `runs lose their workers too often, by ${count} rules`
-    default:
-      return `gave up on ${count} commands`
-  }
+function subjectOf({ alert: { rule, run, source }, causes }: AlertMessage): string {
+  if (!Object.hasOwn(SUBJECTS, rule)) return 'a test of this channel'
+  const [one, many] = SUBJECTS[rule as AlertKind]
+  if (causes) return many(causes.length)
+  const whose = source === null ? '' : ` of ${source}`
+  return one(run === null ? whose : ` ${shortId(run)}${whose}`, source)
 }
 
 function cleanLine(text: string, max: number): string {

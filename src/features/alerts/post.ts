@@ -1,7 +1,8 @@
 import { request as requestHttp, type IncomingMessage } from 'node:http'
 import { request as requestHttps } from 'node:https'
+import { abortable } from '../../core/worker/abortable.ts'
 import { resolveAllowed, type IpAddress, type ResolveHost } from './address.ts'
-import { DeliveryError, ATTEMPT_TIMEOUT_MS } from './channel.ts'
+import { ATTEMPT_TIMEOUT_MS, DeliveryError, stoppedBeforeAnswer, unreachable } from './channel.ts'
 
 /** Where to, and what an operator allowed for it beyond https to the public internet. */
 export type WebhookSettings = {
@@ -32,7 +33,7 @@ export async function postJson(
   const limit = AbortSignal.any([signal, AbortSignal.timeout(ATTEMPT_TIMEOUT_MS)])
   try {
     const host = url.hostname.replace(/^\[|\]$/g, '')
-    const addresses = await orAborted(limit, resolveAllowed(host, settings))
+    const addresses = await abortable(limit, () => resolveAllowed(host, settings))
     const status = await send(url, host, addresses, body, headers, limit)
     if (status >= 300 && status < 400)
       throw new DeliveryError(`it answered ${status}, a redirect, which is not followed`)
@@ -90,23 +91,11 @@ function drain(response: IncomingMessage): void {
   })
 }
 
-function orAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
-  return Promise.race([
-    work,
-    new Promise<never>((_, reject) => {
-      if (signal.aborted) reject(signal.reason)
-      else signal.addEventListener('abort', () => reject(signal.reason), { once: true })
-    }),
-  ])
-}
-
-/** A network error names the host, and perhaps more, so only its kind is shown. */
 function toDeliveryError(error: unknown, stopped: AbortSignal): DeliveryError {
   if (error instanceof DeliveryError) return error
-  if (stopped.aborted) return new DeliveryError('it was stopped before there was an answer')
+  if (stopped.aborted) return stoppedBeforeAnswer()
   const { name, code } = error as { name?: unknown; code?: unknown }
   if (name === 'TimeoutError' || name === 'AbortError')
     return new DeliveryError(`it did not answer within ${ATTEMPT_TIMEOUT_MS / 1_000} s`)
-  const kind = typeof code === 'string' && /^[A-Z][A-Z0-9_]{2,60}$/.test(code) ? ` (${code})` : ''
-  return new DeliveryError(`it could not be reached${kind}`)
+  return unreachable('it', { code })
 }

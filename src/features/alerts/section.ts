@@ -5,6 +5,8 @@ import type { ConfigSection, Secret, Settings } from '../../contracts/settings.t
 import type { ServiceHost } from '../../contracts/feature.ts'
 import { isWorkerProcess } from '../../core/host/identity.ts'
 import { passwordsIn } from '../../core/model/redact.ts'
+import { isLoopback } from '../../lib/http/host-check.ts'
+import { ok, warning, type Finding } from '../../presenters/finding.ts'
 import type { TextWriter } from '../../lib/terminal/text-writer.ts'
 
 /** `alerts` and `channels` of the config. */
@@ -102,4 +104,32 @@ export function printAlerts(
   if (webhook)
     writer.paragraph(`webhook: ${webhook.host}, ${webhook.signed ? 'signed' : 'not signed'}`)
   if (url !== null) writer.paragraph(`Links lead to ${url}`)
+}
+
+/** Checks that messages go over TLS and are signed. */
+export function checkChannels(settings: Settings): Finding[] {
+  const { slack, email, webhook } = settings.section(ALERTS_SECTION).channels
+  const plain = [
+    ...(slack?.url.startsWith('http:') ? ['channels.slack.url is http://'] : []),
+    ...(webhook?.url.startsWith('http:') ? ['channels.webhook.url is http://'] : []),
+    ...(email && isPlainMail(email.smtp)
+      ? ['channels.email.smtp is smtp://, which sends plain text if the server has no TLS']
+      : []),
+    ...(webhook && webhook.secret === null
+      ? ['channels.webhook has no secret: its receiver cannot verify the sender']
+      : []),
+  ]
+  if (plain.length === 0) return [ok('channels', 'Alerts use TLS.')]
+  return [
+    warning('channels', 'Alerts can be read or forged on their way.', {
+      details: plain,
+      why: 'They name sources, runs and errors, and people act on them.',
+      fix: 'Use https:// and smtps://, and set channels.webhook.secret.',
+    }),
+  ]
+}
+
+function isPlainMail(smtp: string): boolean {
+  const url = URL.parse(smtp)
+  return url?.protocol === 'smtp:' && !isLoopback(url.hostname)
 }

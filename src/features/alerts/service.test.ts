@@ -3,8 +3,7 @@ import { describe, test } from 'node:test'
 import { DEFAULT_REPEAT_MS } from './rule.ts'
 import { StoreUnavailableError } from '../../core/model/errors.ts'
 import { shortId } from '../../core/model/id.ts'
-import { emailChannel } from './email.ts'
-import { slackChannel } from './slack.ts'
+import { emailChannel, slackChannel } from './channels.ts'
 import {
   makeAlertService,
   ALLOW_LOCAL,

@@ -9,11 +9,8 @@ import { newId, type WorkerId } from '../../core/model/id.ts'
 import { redactor } from '../../core/model/redact.ts'
 import type { Channel } from './channel.ts'
 import type { ServiceHost } from '../../contracts/feature.ts'
-import type { AlertSettings } from './config.ts'
 import { alertSecrets, ALERTS_SECTION } from './section.ts'
-import { emailChannel } from './email.ts'
-import { slackChannel } from './slack.ts'
-import { webhookChannel } from './webhook.ts'
+import { makeChannels } from './channels.ts'
 import { composeDeliveries, type AlertDelivery, type AlertMessage } from './message.ts'
 import type { Store } from '../../core/store/store.ts'
 import { REAL_CLOCK, type Clock } from '../../core/host/clock.ts'
@@ -229,18 +226,8 @@ export function makeAlertService(host: ServiceHost): AlertService {
     ...host,
     policyOf: settings.policyOf,
     rules: alerts.rules,
-    channels: makeChannels(alerts),
+    channels: makeChannels(alerts.channels),
     url: settings.url,
     log: (text) => log(redacted(text)),
   })
-}
-
-/** Creates the channels that have an address. */
-export function makeChannels({ channels }: AlertSettings): Channel[] {
-  const { slack, email, webhook } = channels
-  return [
-    ...(slack ? [slackChannel(slack)] : []),
-    ...(email ? [emailChannel(email)] : []),
-    ...(webhook ? [webhookChannel(webhook)] : []),
-  ]
 }

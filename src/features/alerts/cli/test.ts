@@ -1,11 +1,11 @@
-import { CHANNEL_NAMES, type ChannelName } from '../../../features/alerts/rule.ts'
+import { CHANNEL_NAMES, type ChannelName } from '../rule.ts'
 import { UsageError } from '../../../core/model/errors.ts'
 import { EXIT } from '../../../core/model/exit-codes.ts'
 import { newId } from '../../../core/model/id.ts'
-import { DeliveryError, type Channel } from '../channel.ts'
+import { deliveryFailure, type Channel } from '../channel.ts'
 import type { AlertMessage } from '../message.ts'
 import { ALERTS_SECTION } from '../section.ts'
-import { makeChannels } from '../service.ts'
+import { makeChannels } from '../channels.ts'
 import { currentUser } from '../../../core/host/identity.ts'
 import { defineCommand } from '../../../contracts/command.ts'
 import { option } from '../../../contracts/options.ts'
@@ -26,7 +26,7 @@ export const command = defineCommand({
     const config = await settings()
     const alerts = config.section(ALERTS_SECTION)
     const isAsked = (name: ChannelName): boolean => (options.channel ?? name) === name
-    const channels = makeChannels(alerts).filter(({ name }) => isAsked(name))
+    const channels = makeChannels(alerts.channels).filter(({ name }) => isAsked(name))
     const missing = alerts.missing.filter(isAsked)
     if (channels.length + missing.length === 0) {
       throw new UsageError(
@@ -62,9 +62,7 @@ async function testChannel(channel: Channel, message: AlertMessage): Promise<Cha
     await channel.send(message, new AbortController().signal)
     return { channel: name, taken: true, because: null }
   } catch (error) {
-    // What another error says may hold an address or more.
-    const because = error instanceof DeliveryError ? error.message : 'it failed'
-    return { channel: name, taken: false, because }
+    return { channel: name, taken: false, because: deliveryFailure(error) }
   }
 }
 

@@ -1,8 +1,7 @@
 import { connect, type Socket } from 'node:net'
 import { messageOf } from '../../core/model/errors.ts'
 import { loadPeer } from '../../lib/optional-peer.ts'
-import { destinationOf, DeliveryError, ATTEMPT_TIMEOUT_MS, type Channel } from './channel.ts'
-import { formatMessage, type AlertMessage } from './message.ts'
+import { ATTEMPT_TIMEOUT_MS, DeliveryError, stoppedBeforeAnswer, unreachable } from './channel.ts'
 
 export type EmailSettings = {
   /** `smtps://user:password@host:465`, or `smtp://…`, which turns to TLS where the server offers it. */
@@ -11,22 +10,17 @@ export type EmailSettings = {
   readonly to: readonly string[]
 }
 
-/** By SMTP. The mail server is the operator's own, so it may be on a private network. */
-export function emailChannel(settings: EmailSettings): Channel {
-  return {
-    name: 'email',
-    destination: destinationOf('email', [
-      new URL(settings.smtp).host,
-      settings.from,
-      ...settings.to,
-    ]),
-    send: (message, signal) => sendMail(settings, message, signal),
-  }
+export type MailText = {
+  readonly subject: string
+  readonly text: string
+  readonly html: string
+  readonly headers: Record<string, string>
 }
 
-async function sendMail(
+/** Sends a mail by SMTP. The mail server is the operator's own, so it may be on a private network. */
+export async function sendMail(
   { smtp, from, to }: EmailSettings,
-  message: AlertMessage,
+  mail: MailText,
   signal: AbortSignal,
 ): Promise<void> {
   const { createTransport } = await loadPeer(
@@ -63,7 +57,7 @@ async function sendMail(
     },
   })
   try {
-    await transport.sendMail({ from, to: [...to], ...formatEmail(message) })
+    await transport.sendMail({ from, to: [...to], ...mail })
   } catch (error) {
     throw toDeliveryError(error, limit, signal)
   } finally {
@@ -71,44 +65,9 @@ async function sendMail(
   }
 }
 
-/** Returns the mail as plain text and as HTML. */
-export function formatEmail(message: AlertMessage): {
-  subject: string
-  text: string
-  html: string
-  headers: Record<string, string>
-} {
-  const { headline, because, command, link } = formatMessage(message)
-  const parts = [headline, because, ...(command === null ? [] : [`$ ${command}`])]
-  return {
-    subject: `[unstuck] ${headline}`,
-    text: [...parts, ...(link === null ? [] : [link]), ''].join('\n\n'),
-    html: [
-      `<p><strong>${escapeHtml(headline)}</strong></p>`,
-      `<p>${escapeHtml(because)}</p>`,
-      ...(command === null ? [] : [`<pre>${escapeHtml(command)}</pre>`]),
-      ...(link === null ? [] : [`<p><a href="${escapeHtml(link)}">Open the dashboard</a></p>`]),
-    ].join('\n'),
-    // No holiday notice needs to answer this.
-    headers: { 'Auto-Submitted': 'auto-generated', 'X-Unstuck-Key': message.key },
-  }
-}
-
-const ENTITIES: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-}
-
-function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (char) => ENTITIES[char]!)
-}
-
 /** A server's response may repeat what it was sent, so only its code is shown. */
 function toDeliveryError(error: unknown, limit: AbortSignal, stopped: AbortSignal): DeliveryError {
-  if (stopped.aborted) return new DeliveryError('it was stopped before there was an answer')
+  if (stopped.aborted) return stoppedBeforeAnswer()
   const { code, responseCode } = error as { code?: unknown; responseCode?: unknown }
   if (limit.aborted || code === 'ETIMEDOUT')
     return new DeliveryError('the mail server did not answer in time')
@@ -116,6 +75,5 @@ function toDeliveryError(error: unknown, limit: AbortSignal, stopped: AbortSigna
     return new DeliveryError('the mail server does not accept its user and password')
   if (typeof responseCode === 'number')
     return new DeliveryError(`the mail server answered ${responseCode}`)
-  const kind = typeof code === 'string' && /^[A-Z]{3,20}$/.test(code) ? ` (${code})` : ''
-  return new DeliveryError(`the mail server could not be reached${kind}`)
+  return unreachable('the mail server', { code })
 }
