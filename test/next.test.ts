@@ -292,14 +292,7 @@ function setUp(app: string): void {
   for (const name of ['package.json', 'docs'])
     cpSync(join(ROOT, name), join(unstuck, name), { recursive: true })
   symlinkSync(MODULES, join(unstuck, 'node_modules'))
-  const tsc = [
-    '-p',
-    join(ROOT, 'tsconfig.build.json'),
-    '--noCheck',
-    '--outDir',
-    join(unstuck, 'dist'),
-  ]
-  run([join(MODULES, 'typescript', 'bin', 'tsc'), ...tsc], ROOT)
+  run([join(ROOT, 'src', 'testing', 'build.ts'), join(unstuck, 'dist')], ROOT)
   const dashboard = join(ROOT, 'dist', 'dashboard')
   if (existsSync(dashboard))
     cpSync(dashboard, join(unstuck, 'dist', 'dashboard'), { recursive: true })
