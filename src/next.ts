@@ -1,7 +1,6 @@
 import type { Access, Handler, HandlerOptions } from './http.ts'
 import { messageOf } from './core/model/errors.ts'
-import { normalizeBasePath } from './interfaces/http/base-path.ts'
-import { requireAccessOption } from './interfaces/http/required-access.ts'
+import { normalizeBasePath, requireAccessOption } from './interfaces/http/mount-options.ts'
 import type { BackgroundRecoveryOptions } from './app/start-background-recovery.ts'
 
 // In what Next.js builds for the edge `next-edge.ts` stands in its place.

@@ -3,7 +3,7 @@ import type { OperatorContext } from '../core/recovery/context.ts'
 import type { Role } from '../core/model/role.ts'
 import type { Store } from '../core/store/store.ts'
 import type { Settings } from './settings.ts'
-import type { Input, Route as ApiRoute } from '../lib/http/route.ts'
+import type { Route as ApiRoute, RouteHandler } from '../lib/http/route.ts'
 import type { Schema } from '../lib/validate/validate.ts'
 
 /** An authenticated caller. */
@@ -50,8 +50,6 @@ type CallContext = {
   readonly lastEventId?: string | undefined
 }
 
-export type Call<P, Q, B> = Input<P, Q, B> & CallContext
-
 /**
  * One call of the API. The same entry registers and validates it, checks its role, is tested for every role, and is
  * written into the OpenAPI document.
@@ -61,9 +59,17 @@ export type Route<
   Q extends Schema = Schema,
   B extends Schema = Schema,
   A extends Schema = Schema,
-> = ApiRoute<CallContext, P, Q, B, InferOutput<A>> & {
+> = Pick<ApiRoute, 'method' | 'path'> & RouteDefinition<P, Q, B, A> & { readonly role: Role }
+
+type RouteDefinition<
+  P extends Schema = Schema,
+  Q extends Schema = Schema,
+  B extends Schema = Schema,
+  A extends Schema = Schema,
+> = RouteHandler<CallContext, P, Q, B, InferOutput<A>> & {
   readonly summary: string
-  readonly role: Role
+  /** It reads much: a few of them run at once for each caller. A function decides by the query. */
+  readonly isExpensive?: true | ((query: InferOutput<Q>) => boolean)
   /** The schema of the JSON response; null for a stream, whose type is in `produces`. */
   readonly response: A | null
   readonly produces?: readonly string[]
@@ -71,9 +77,14 @@ export type Route<
   readonly status?: 201
 }
 
-/** Types flow from the schemas. */
+/** Who may call: viewers read, operators change, admins delete. */
+const ROLE_OF = { GET: 'viewer', POST: 'operator', DELETE: 'admin' } as const
+
+/** Defines a route by its method and path, as in `GET /api/runs/:run`. Types flow from the schemas. */
 export function defineRoute<P extends Schema, Q extends Schema, B extends Schema, A extends Schema>(
-  route: Route<P, Q, B, A>,
+  call: `${Route['method']} /${string}`,
+  route: RouteDefinition<P, Q, B, A>,
 ): Route<P, Q, B, A> {
-  return route
+  const [method, path] = call.split(' ') as [Route['method'], string]
+  return { ...route, method, path, role: ROLE_OF[method] }
 }

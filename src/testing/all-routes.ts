@@ -1,4 +1,4 @@
-import { loadRoutes } from '../interfaces/http/route-table.ts'
+import { loadRoutes } from '../interfaces/http/app.ts'
 
 /** Every call of the HTTP API that needs a role. */
 export const ALL_ROUTES = await loadRoutes()

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { toJsonSchema, toJsonSchemaDefs, type OverrideSchemaContext } from '@valibot/to-json-schema'
-import { loginBody } from '../interfaces/http/login.ts'
+import { loginBody } from '../interfaces/http/session-routes.ts'
 import type { Route } from '../contracts/route.ts'
 import type { Schema } from '../lib/validate/validate.ts'
 import * as answers from '../presenters/schema/results.ts'

@@ -20,11 +20,8 @@ const FAILURES: Readonly<Record<string, () => Error>> = {
 
 /** Calls that say back what reached them, to look at the frame around every call. */
 export const TEST_ROUTES: readonly Route<any, any, any, any>[] = [
-  defineRoute({
-    method: 'GET',
-    path: '/api/look/:name',
+  defineRoute('GET /api/look/:name', {
     summary: 'Says who asks for what.',
-    role: 'viewer',
     params: v.object({ name: v.pipe(v.string(), v.regex(/^[a-z]+$/, 'is a word')) }),
     query: v.object({
       limit: v.optional(
@@ -40,11 +37,8 @@ export const TEST_ROUTES: readonly Route<any, any, any, any>[] = [
       actor: context.actor,
     }),
   }),
-  defineRoute({
-    method: 'POST',
-    path: '/api/act',
+  defineRoute('POST /api/act', {
     summary: 'Acts.',
-    role: 'operator',
     body: v.object({
       because: v.optional(v.string()),
       dryRun: v.optional(v.boolean()),
@@ -57,11 +51,8 @@ export const TEST_ROUTES: readonly Route<any, any, any, any>[] = [
       body,
     }),
   }),
-  defineRoute({
-    method: 'POST',
-    path: '/api/fall/:how',
+  defineRoute('POST /api/fall/:how', {
     summary: 'Fails.',
-    role: 'operator',
     params: v.object({ how: v.string() }),
     response: v.unknown(),
     handle: async ({ params }) => {

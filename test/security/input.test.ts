@@ -14,7 +14,7 @@ import { loadSections, makeSettings, readSettings } from '../../src/app/config.t
 import { createApp, type App } from '../../src/interfaces/http/app.ts'
 import type { AuthOptions } from '../../src/interfaces/http/auth.ts'
 import { makeHostCheck } from '../../src/lib/http/host-check.ts'
-import { readSessionCookie } from '../../src/interfaces/http/session-cookie.ts'
+import { readSessionCookie } from '../../src/interfaces/http/sessions.ts'
 import { isJsonType } from '../../src/lib/http/body.ts'
 import { claimOne, registerWorker, enqueueCrawl } from '../../src/testing/fixtures.ts'
 import { cpuMs } from '../../src/testing/cpu-time.ts'

@@ -7,11 +7,8 @@ import { alert } from '../../presenters/schema/overview.ts'
 const RECENT_ALERTS = 50
 
 export const ALERT_ROUTES: readonly Route<any, any, any, any>[] = [
-  defineRoute({
-    method: 'GET',
-    path: '/api/alerts',
+  defineRoute('GET /api/alerts', {
     summary: 'Alerts that are open, and those that were resolved last.',
-    role: 'viewer',
     response: v.object({ open: v.array(alert), recent: v.array(alert) }),
     handle: async ({ server: { store } }) => {
       const alerts = await store.extend(ALERT_STORE)

@@ -13,11 +13,8 @@ import { MetricsCollector } from './figures.ts'
 import { addMetrics, loadPromClient } from './prometheus.ts'
 
 export const METRICS_ROUTES: readonly Route<any, any, any, any>[] = [
-  defineRoute({
-    method: 'GET',
-    path: '/metrics',
+  defineRoute('GET /metrics', {
     summary: 'Metrics in the text format of Prometheus.',
-    role: 'viewer',
     response: null,
     produces: ['text/plain'],
     handle: ({ server }) => scrape(server),

@@ -1,22 +1,31 @@
 import { Hono, type Context } from 'hono'
+import type { ServerContext, Route } from '../../contracts/route.ts'
+import type { Settings } from '../../contracts/settings.ts'
+import { safeText } from '../../core/events/safe-text.ts'
 import { messageOf, StoreUnavailableError } from '../../core/model/errors.ts'
 import { redact } from '../../core/model/redact.ts'
-import { safeText } from '../../core/events/safe-text.ts'
 import type { Store } from '../../core/store/store.ts'
-import type { Settings } from '../../contracts/settings.ts'
+import { ACCESS_STORE } from '../../features/access/store/store.ts'
+import { FEATURES } from '../../features/index.ts'
 import { logUnexpected, type HttpError } from '../../lib/http/errors.ts'
 import { hasDotSegments, isForbiddenMethod, type Peer } from '../../lib/http/node-adapter.ts'
 import { errorResponse, jsonResponse, withSecurityHeaders } from '../../lib/http/response.ts'
 import { loadAssets } from './assets.ts'
-import { callRoute, type AppContext } from './call-route.ts'
-import { readiness, logIn, logOut } from './login.ts'
 import { Auth, type AuthOptions } from './auth.ts'
-import { toHttpError, internalError, unknownRoute, wrongMethod } from './http-error.ts'
+import { callRoute, makeReadLimit, type AppContext } from './call-route.ts'
 import { ErrorLog } from './error-log.ts'
-import type { ServerContext, Route } from '../../contracts/route.ts'
+import { toHttpError, internalError, unknownRoute, wrongMethod } from './http-error.ts'
+import { LIVE_ROUTES } from './live/routes.ts'
+import { DEAD_LETTER_ROUTES } from './routes/dead-letters.ts'
+import { HISTORY_ROUTES } from './routes/history.ts'
+import { ITEM_ROUTES } from './routes/items.ts'
+import { OVERVIEW_ROUTES } from './routes/overview.ts'
+import { RECOVERY_ROUTES } from './routes/recovery.ts'
+import { RUN_ACTION_ROUTES } from './routes/run-actions.ts'
+import { RUN_ROUTES } from './routes/runs.ts'
+import { TARGET_ROUTES } from './routes/targets.ts'
+import { readiness, logIn, logOut, SESSION_ROUTES } from './session-routes.ts'
 import { InMemorySessionStore, SessionManager } from './sessions.ts'
-import { loadRoutes } from './route-table.ts'
-import { ACCESS_STORE } from '../../features/access/store/store.ts'
 
 export type AppOptions = {
   readonly auth: AuthOptions
@@ -57,6 +66,7 @@ export function createApp(options: AppOptions): App {
     server,
     httpErrorFor: (error, request) => httpErrorFor(error, request, log),
     errorLog,
+    readLimit: makeReadLimit(),
     log: logLine,
   }
   let hono: Promise<Hono<{ Bindings: Peer }>> | undefined
@@ -169,4 +179,22 @@ function httpErrorFor(error: unknown, request: Request, log: (line: string) => v
     toHttpError(error) ??
     internalError(logUnexpected(error, `${request.method} ${pathname}`, request.signal, log))
   )
+}
+
+/** Returns every call that needs a role, with those of features. */
+export async function loadRoutes(): Promise<readonly Route<any, any, any, any>[]> {
+  const added = await Promise.all(FEATURES.flatMap(({ routes }) => (routes ? [routes()] : [])))
+  return [
+    ...SESSION_ROUTES,
+    ...OVERVIEW_ROUTES,
+    ...RUN_ROUTES,
+    ...RUN_ACTION_ROUTES,
+    ...TARGET_ROUTES,
+    ...RECOVERY_ROUTES,
+    ...DEAD_LETTER_ROUTES,
+    ...HISTORY_ROUTES,
+    ...ITEM_ROUTES,
+    ...LIVE_ROUTES,
+    ...added.flat(),
+  ]
 }

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { temporaryFolder } from '../../testing/sqlite-engine.ts'
 import { loadAssets } from './assets.ts'
-import { normalizeBasePath } from './base-path.ts'
+import { normalizeBasePath } from './mount-options.ts'
 
 const PAGE =
   '<!doctype html><html><head><script type="module" src="./assets/a-1.js"></script></head></html>'

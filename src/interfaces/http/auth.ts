@@ -13,14 +13,17 @@ import {
 } from './http-error.ts'
 import { HttpError } from '../../lib/http/errors.ts'
 import type { Peer } from '../../lib/http/node-adapter.ts'
-import { isForwarded, lastEntry, publicOrigin } from './forwarding.ts'
+import { isForwarded, lastEntry, publicOrigin, isLoopback } from '../../lib/http/host-check.ts'
 import { RateLimit } from '../../lib/http/rate-limit.ts'
 import { ROLES, type Role } from '../../core/model/role.ts'
 import type { Caller } from '../../contracts/route.ts'
-import { sessionCookie, readSessionCookie, type CookieScope } from './session-cookie.ts'
-import type { SessionManager } from './sessions.ts'
+import {
+  sessionCookie,
+  readSessionCookie,
+  type CookieScope,
+  type SessionManager,
+} from './sessions.ts'
 import type { TokenFile } from '../../app/token-file.ts'
-import { isLoopback } from '../../lib/http/host-check.ts'
 import { LOCAL_NAME } from '../../app/tokens.ts'
 
 /** Authenticates a request by the sessions of the surrounding server. Returns null to deny access. */

@@ -1,16 +1,16 @@
-import { messageOf, StoreReadOnlyError, StoreUnavailableError } from '../../core/model/errors.ts'
 import { contextFor } from '../../app/open-context.ts'
+import type { Caller, ServerContext, Route } from '../../contracts/route.ts'
+import { messageOf, StoreReadOnlyError, StoreUnavailableError } from '../../core/model/errors.ts'
+import { ACCESS_STORE, type NewOperation } from '../../features/access/store/store.ts'
 import { readJson } from '../../lib/http/body.ts'
-import type { HttpError } from '../../lib/http/errors.ts'
+import { HttpError } from '../../lib/http/errors.ts'
+import { ConcurrencyLimit } from '../../lib/http/limit-concurrency.ts'
 import type { Peer } from '../../lib/http/node-adapter.ts'
 import { jsonResponse } from '../../lib/http/response.ts'
 import { validateCall } from '../../lib/http/validate-call.ts'
 import { UnrecordedError, type Auth } from './auth.ts'
-import { actorOf, isDryRun, toOperation, summarizeResult } from './operations.ts'
 import type { ErrorLog } from './error-log.ts'
-import { BODY_ERRORS, BODY_MAX_BYTES, CALL_ERRORS } from './http-error.ts'
-import type { Caller, ServerContext, Route } from '../../contracts/route.ts'
-import { ACCESS_STORE } from '../../features/access/store/store.ts'
+import { BODY_ERRORS, BODY_MAX_BYTES, CALL_ERRORS, tooManyRequests } from './http-error.ts'
 
 /** What every call of a route passes through. */
 export type AppContext = {
@@ -20,7 +20,13 @@ export type AppContext = {
   /** Returns the error as the caller gets it; internal details go to the log. */
   readonly httpErrorFor: (error: unknown, request: Request) => HttpError
   readonly errorLog: ErrorLog
+  readonly readLimit: ConcurrencyLimit
   readonly log: (line: string) => void
+}
+
+/** Expensive reads per caller: two run, eight wait, the rest get 429. */
+export function makeReadLimit(): ConcurrencyLimit {
+  return new ConcurrencyLimit(2, 8, () => tooManyRequests(1, 'of these at once'))
 }
 
 /** A request and the parameters of its route's path. */
@@ -95,15 +101,25 @@ async function callHandler(
     CALL_ERRORS,
   )
   const server = await app.server()
-  return route.handle({
-    ...input,
-    caller,
-    server,
-    context: contextFor(server.store, server.settings, actorOf(caller)),
-    signal: request.signal,
-    lastEventId: request.headers.get('last-event-id') ?? undefined,
-    isAllowed: () => app.auth.isStillAllowed(matched, caller, route.role),
-  })
+  const { signal } = request
+  const handle = async (): Promise<unknown> =>
+    route.handle({
+      ...input,
+      caller,
+      server,
+      context: contextFor(server.store, server.settings, actorOf(caller)),
+      signal,
+      lastEventId: request.headers.get('last-event-id') ?? undefined,
+      isAllowed: () => app.auth.isStillAllowed(matched, caller, route.role),
+    })
+  const { isExpensive = false } = route
+  const isLimited = typeof isExpensive === 'function' ? isExpensive(input.query) : isExpensive
+  return isLimited ? app.readLimit.run(callerKey(caller), [signal], handle) : handle()
+}
+
+/** A caller with many expensive reads delays only itself. */
+export function callerKey({ name, by, address }: Caller): string {
+  return JSON.stringify([name, by === 'local' ? null : address])
 }
 
 function respond(route: Route, result: unknown): Response {
@@ -114,4 +130,47 @@ function respond(route: Route, result: unknown): Response {
 function withoutBody(response: Response): Response {
   void response.body?.cancel().catch(() => {})
   return new Response(null, { status: response.status, headers: response.headers })
+}
+
+/** Returns the caller as the audit trail names it. */
+function actorOf({ name, role, address }: Caller): string {
+  return `${name} (${role}) via http${address === null ? '' : ` from ${address}`}`
+}
+
+/** Returns the record of a requested change and its outcome. */
+function toOperation(
+  caller: Caller,
+  call: string,
+  body: unknown,
+  outcome: { readonly status: number; readonly result: string },
+): NewOperation {
+  const plan = (body as { plan?: unknown } | null | undefined)?.plan
+  return {
+    actor: actorOf(caller),
+    address: caller.address,
+    call,
+    selection: body ?? null,
+    plan: typeof plan === 'string' ? plan : null,
+    ...outcome,
+  }
+}
+
+/** A preview is not recorded. */
+function isDryRun(body: unknown): boolean {
+  return (body as { dryRun?: unknown } | null | undefined)?.dryRun === true
+}
+
+type Sections = { sections: readonly { readonly sentences: readonly string[] }[] }
+
+/** Returns the result in sentences. */
+function summarizeResult(result: unknown): string {
+  if (result instanceof HttpError) return result.message
+  if (typeof result !== 'object' || result === null) return 'Done.'
+  const { sections, ...rest } = result as Record<string, unknown> & Partial<Sections>
+  if (sections) return sections.flatMap(({ sentences }) => sentences).join(' ')
+  const counts = Object.entries(rest).flatMap(([name, value]) => {
+    if (typeof value === 'number') return [`${name}: ${value}`]
+    return Array.isArray(value) ? [`${name}: ${value.length}`] : []
+  })
+  return counts.length > 0 ? `Done. ${counts.join(', ')}.` : 'Done.'
 }

@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { TEST_ROUTES } from '../../testing/http-test-routes.ts'
 import { createHttpTestContext, type HttpTestContext } from '../../testing/http-test-context.ts'
 import { HttpServer } from './server.ts'
-import { defineRoute, type Route } from '../../contracts/route.ts'
+import type { Route } from '../../contracts/route.ts'
 
 const probes = { app: { routes: TEST_ROUTES } }
 
@@ -119,7 +119,7 @@ test('five hundred slow clients block no other client', async () => {
 test('stop ends streams, finishes calls under way, and closes the rest', async () => {
   const asked = Promise.withResolvers<void>()
   const answer = Promise.withResolvers<void>()
-  const slow = defineRoute({
+  const slow = {
     ...TEST_ROUTES[0]!,
     path: '/api/slow',
     params: undefined,
@@ -128,8 +128,8 @@ test('stop ends streams, finishes calls under way, and closes the rest', async (
       await answer.promise
       return { ok: true }
     },
-  } as Route<any, any, any, any>)
-  const stream = defineRoute({
+  } as Route<any, any, any, any>
+  const stream = {
     ...TEST_ROUTES[0]!,
     path: '/api/stream',
     params: undefined,
@@ -144,7 +144,7 @@ test('stop ends streams, finishes calls under way, and closes the rest', async (
       })
       return new Response(body)
     },
-  } as Route<any, any, any, any>)
+  } as Route<any, any, any, any>
   // Nothing but the stop ends a connection.
   const limits = { headersMs: 600_000, bodyMs: 600_000 }
   await using ctx = await createHttpTestContext({ app: { routes: [slow, stream] }, limits })
@@ -164,7 +164,7 @@ test('stop ends streams, finishes calls under way, and closes the rest', async (
 
 test('a client that disconnects is noticed, and a broken stream reveals nothing', async () => {
   const left = Promise.withResolvers<void>()
-  const broken = defineRoute({
+  const broken = {
     ...TEST_ROUTES[0]!,
     path: '/api/broken',
     params: undefined,
@@ -178,8 +178,8 @@ test('a client that disconnects is noticed, and a broken stream reveals nothing'
           },
         }),
       ),
-  } as Route<any, any, any, any>)
-  const waiting = defineRoute({
+  } as Route<any, any, any, any>
+  const waiting = {
     ...TEST_ROUTES[0]!,
     path: '/api/waiting',
     params: undefined,
@@ -188,7 +188,7 @@ test('a client that disconnects is noticed, and a broken stream reveals nothing'
       await left.promise
       return {}
     },
-  } as Route<any, any, any, any>)
+  } as Route<any, any, any, any>
   await using ctx = await createHttpTestContext({ app: { routes: [broken, waiting] } })
   const authorization = `authorization: Bearer ${ctx.tokens.viewer}`
   const got = await exchange(

@@ -15,10 +15,13 @@ export type Route<
   Q extends Schema = Schema,
   B extends Schema = Schema,
   R = unknown,
-> = {
+> = RouteHandler<C, P, Q, B, R> & {
   readonly method: 'GET' | 'POST' | 'DELETE'
   /** `/api/runs/:run` */
   readonly path: string
+}
+
+export type RouteHandler<C, P extends Schema, Q extends Schema, B extends Schema, R> = {
   readonly params?: P
   readonly query?: Q
   readonly body?: B

@@ -1,22 +1,22 @@
 import * as v from 'valibot'
-import { parseDuration } from '../../../core/model/time.ts'
-import { findRun } from '../../../presenters/find.ts'
 import { defineRoute, type Route } from '../../../contracts/route.ts'
+import type { RunId } from '../../../core/model/id.ts'
+import { isLive, type Run } from '../../../core/model/run.ts'
+import { parseDuration, iso } from '../../../core/model/time.ts'
+import type { Store } from '../../../core/store/store.ts'
+import { findRun } from '../../../presenters/find.ts'
 import { after, duration, id, limit, source } from '../../../presenters/schema/common.ts'
 import { logPage, series } from '../../../presenters/schema/overview.ts'
+import { buildSeries, seriesRange, IDLE_SAMPLE_GAP_MS } from '../../../presenters/series.ts'
 import { hubOf } from './hub.ts'
-import { readRunLog } from './run-log.ts'
-import { seriesOf } from './series.ts'
+import { readRunLog } from './topics.ts'
 
 const SERIES_MAX_MS = 7 * 86_400_000
 
 /** The calls for events, series and logs. */
 export const LIVE_ROUTES: readonly Route<any, any, any, any>[] = [
-  defineRoute({
-    method: 'GET',
-    path: '/api/events',
+  defineRoute('GET /api/events', {
     summary: 'Changes as they happen: server-sent events.',
-    role: 'viewer',
     query: v.strictObject({
       topics: v.pipe(
         v.string(),
@@ -35,11 +35,8 @@ export const LIVE_ROUTES: readonly Route<any, any, any, any>[] = [
         lastEventId,
       }),
   }),
-  defineRoute({
-    method: 'GET',
-    path: '/api/series',
+  defineRoute('GET /api/series', {
     summary: 'Pages, items and recoveries over time.',
-    role: 'viewer',
     query: v.strictObject({
       since: v.optional(
         v.pipe(
@@ -58,11 +55,8 @@ export const LIVE_ROUTES: readonly Route<any, any, any, any>[] = [
         ...(source !== undefined && { source }),
       }),
   }),
-  defineRoute({
-    method: 'GET',
-    path: '/api/runs/:run/log',
+  defineRoute('GET /api/runs/:run/log', {
     summary: 'The log of a run: the output of its command, or the journals of this machine.',
-    role: 'viewer',
     params: v.strictObject({ run: id }),
     query: v.strictObject({ after, limit }),
     response: logPage,
@@ -70,3 +64,49 @@ export const LIVE_ROUTES: readonly Route<any, any, any, any>[] = [
       readRunLog(server, await findRun(server.store, params.run), query.after ?? null, query.limit),
   }),
 ]
+
+/** Returns pages, items and recoveries per time step, for one run, one source or all. */
+async function seriesOf(
+  store: Store,
+  forMs: number,
+  only: { readonly run?: RunId; readonly source?: string },
+) {
+  const now = await store.now()
+  const span = seriesRange(forMs, now)
+  const { since, until, stepMs } = span
+  const everyMinutes = stepMs / 60_000
+  const from = since - stepMs
+  const [still, samples, recoveries, runs] = await Promise.all([
+    // Runs without progress are sampled hourly.
+    store.samples({
+      since: since - IDLE_SAMPLE_GAP_MS,
+      until: from - 1,
+      everyMinutes: 60,
+      ...only,
+    }),
+    store.samples({ since: from, until, everyMinutes, ...only }),
+    store.recoveriesPerStep({ since, stepMs, ...only }),
+    liveOf(store, only),
+  ])
+  const live = { runs: new Set(runs.map(({ id }) => id)), now }
+  return {
+    since: iso(since),
+    until: iso(until),
+    stepSeconds: stepMs / 1_000,
+    points: buildSeries([...still, ...samples], recoveries, span, live).map((point) => ({
+      ...point,
+      at: iso(point.at),
+    })),
+  }
+}
+
+async function liveOf(
+  store: Store,
+  { run, source }: { readonly run?: RunId; readonly source?: string },
+): Promise<Run[]> {
+  if (run === undefined && source === undefined) {
+    return (await store.liveRuns()).map((one) => one.run)
+  }
+  const found = run === undefined ? await store.liveRun(source!) : await store.run(run)
+  return found && isLive(found.status) ? [found] : []
+}

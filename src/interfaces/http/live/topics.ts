@@ -1,20 +1,22 @@
+import { contextFor } from '../../../app/open-context.ts'
+import type { LogHost } from '../../../contracts/feature.ts'
+import type { ServerContext } from '../../../contracts/route.ts'
+import { safeJson } from '../../../core/events/safe-text.ts'
 import { NotFoundError, UsageError } from '../../../core/model/errors.ts'
 import type { RunId } from '../../../core/model/id.ts'
-import { safeJson } from '../../../core/events/safe-text.ts'
-import { AuditReader } from '../../../presenters/audit-reader.ts'
+import type { Run } from '../../../core/model/run.ts'
+import { assess } from '../../../core/recovery/assess.ts'
 import type { AuditEntry } from '../../../core/store/store.ts'
+import { FEATURES } from '../../../features/index.ts'
+import { eventFrame } from '../../../lib/http/event-stream.ts'
+import { AuditReader } from '../../../presenters/audit-reader.ts'
+import { findRun } from '../../../presenters/find.ts'
 import { loadOverview, presentOverview } from '../../../presenters/overview.ts'
 import { toJson } from '../../../presenters/presented.ts'
 import { loadRunReport, presentRun } from '../../../presenters/run.ts'
-import { findRun } from '../../../presenters/find.ts'
-import { contextFor } from '../../../app/open-context.ts'
-import { assess } from '../../../core/recovery/assess.ts'
-import { workerViews } from '../../../presenters/workers.ts'
-import { auditView } from '../../../presenters/view.ts'
-import type { ServerContext } from '../../../contracts/route.ts'
-import { eventFrame } from '../../../lib/http/event-stream.ts'
-import { readRunLog } from './run-log.ts'
 import type { LogPage } from '../../../presenters/schema/overview.ts'
+import { auditView } from '../../../presenters/view.ts'
+import { workerViews } from '../../../presenters/workers.ts'
 
 /** Something that is read once for all its clients. */
 export interface Topic {
@@ -150,4 +152,20 @@ async function unlessNotFound<T>(load: () => Promise<T>): Promise<T | null> {
     if (error instanceof NotFoundError || error instanceof UsageError) return null
     throw error
   }
+}
+
+/** Returns a part of a run's log, after a position or its newest lines. `because` explains an empty log. */
+export async function readRunLog(
+  host: LogHost,
+  run: Run,
+  after: string | null,
+  limit: number,
+): Promise<LogPage> {
+  const readers = await Promise.all(FEATURES.flatMap(({ runLog }) => (runLog ? [runLog()] : [])))
+  let page: Omit<LogPage, 'because'> | null = null
+  for (const reader of readers) page ??= await reader.read(host, run, after, limit)
+  let because: string | null = null
+  if (after === null && !page?.lines.length)
+    for (const reader of readers) because ??= await reader.explainMissing(host, run)
+  return { lines: [], next: null, anew: after === null, ...page, because }
 }

@@ -11,7 +11,6 @@ import {
   retryDeadLetters,
 } from '../../../presenters/dead-letter-retry.ts'
 import { targetView } from '../../../presenters/view.ts'
-import { limitConcurrency } from '../limit-concurrency.ts'
 import { planChanged } from '../http-error.ts'
 import { defineRoute } from '../../../contracts/route.ts'
 import { deadLetterRetry, deadLetterTarget } from '../../../presenters/schema/results.ts'
@@ -23,48 +22,37 @@ const fingerprint = v.pipe(v.string(), v.regex(/^[0-9a-f]{12}$/, 'is the fingerp
 
 /** Targets that wait for a person, by the kind of their error. */
 export const DEAD_LETTER_ROUTES = [
-  defineRoute({
-    method: 'GET',
-    path: '/api/dead-letters',
+  defineRoute('GET /api/dead-letters', {
     summary: 'Failed, held and parked targets, grouped by the kind of their error.',
-    role: 'viewer',
     query: v.strictObject({ source: v.optional(source) }),
     response: overview.deadLetters,
-    handle: (call) =>
-      limitConcurrency(call, async () =>
-        deadLettersView(await groupDeadLetters(call.server.store, call.query), call.query),
-      ),
+    isExpensive: true,
+    handle: async ({ query, server: { store } }) =>
+      deadLettersView(await groupDeadLetters(store, query), query),
   }),
 
-  defineRoute({
-    method: 'GET',
-    path: '/api/dead-letters/:fingerprint/targets',
+  defineRoute('GET /api/dead-letters/:fingerprint/targets', {
     summary: 'The targets of one group.',
-    role: 'viewer',
     params: v.strictObject({ fingerprint }),
     query: v.strictObject({ source: v.optional(source), limit, after: afterId }),
     response: listOf(deadLetterTarget),
-    handle: (call) =>
-      limitConcurrency(call, async () => {
-        const { params, query, server } = call
-        const which = { fingerprint: params.fingerprint, source: query.source }
-        const { items, next } = await listDeadLetters(server.store, which, query)
-        const actions = await actionsOfTargets(server.store, items)
-        return {
-          items: items.map((one, index) => ({
-            ...targetView(one),
-            actions: actions[index]!.filter(({ name }) => name !== 'rewind'),
-          })),
-          next,
-        }
-      }),
+    isExpensive: true,
+    async handle({ params, query, server: { store } }) {
+      const which = { fingerprint: params.fingerprint, source: query.source }
+      const { items, next } = await listDeadLetters(store, which, query)
+      const actions = await actionsOfTargets(store, items)
+      return {
+        items: items.map((one, index) => ({
+          ...targetView(one),
+          actions: actions[index]!.filter(({ name }) => name !== 'rewind'),
+        })),
+        next,
+      }
+    },
   }),
 
-  defineRoute({
-    method: 'POST',
-    path: '/api/dead-letters/retry',
+  defineRoute('POST /api/dead-letters/retry', {
     summary: `Put dead letters back in line, each from its last saved page: ${RETRY_MAX} in a call.`,
-    role: 'operator',
     body: v.strictObject({
       fingerprint: v.optional(fingerprint),
       source: v.optional(source),

@@ -20,12 +20,9 @@ const after = v.optional(
 
 /** The audit trail, and the operations over HTTP. */
 export const HISTORY_ROUTES = [
-  defineRoute({
-    method: 'GET',
-    path: '/api/history',
+  defineRoute('GET /api/history', {
     summary:
       'What was cleaned, recovered, reverted: counts by source, and entries with actor and reason.',
-    role: 'viewer',
     query: v.strictObject({
       source: v.optional(source),
       run: v.optional(id),
@@ -49,11 +46,8 @@ export const HISTORY_ROUTES = [
     },
   }),
 
-  defineRoute({
-    method: 'GET',
-    path: '/api/operations',
+  defineRoute('GET /api/operations', {
     summary: 'Mutating requests over HTTP and their results, newest first.',
-    role: 'viewer',
     query: v.strictObject({ limit, after }),
     response: listOf(operation),
     async handle({ query, server: { store } }) {

@@ -11,11 +11,8 @@ const TYPES: Readonly<Record<ItemFormat, string>> = {
 
 /** What was saved. */
 export const ITEM_ROUTES = [
-  defineRoute({
-    method: 'GET',
-    path: '/api/items/:source',
+  defineRoute('GET /api/items/:source', {
     summary: 'What was saved for a source, as a stream of JSON lines, CSV or JSON.',
-    role: 'viewer',
     params: v.strictObject({ source }),
     query: v.strictObject({
       format: v.optional(v.picklist(ITEM_FORMATS), 'jsonl'),

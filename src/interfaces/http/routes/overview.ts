@@ -20,31 +20,22 @@ import { worker } from '../../../presenters/schema/run.ts'
 
 /** Reads that cover all runs. */
 export const OVERVIEW_ROUTES = [
-  defineRoute({
-    method: 'GET',
-    path: '/api/overview',
+  defineRoute('GET /api/overview', {
     summary: 'Is anything stuck? Live runs, workers, and what needs attention.',
-    role: 'viewer',
     response: overview,
     handle: async ({ context }) => toJson(presentOverview(await loadOverview(context))),
   }),
 
-  defineRoute({
-    method: 'GET',
-    path: '/api/workers',
+  defineRoute('GET /api/workers', {
     summary: 'Workers, their last heartbeats, and their liveness.',
-    role: 'viewer',
     query: v.strictObject({ older: v.optional(duration) }),
     response: listOf(worker),
     handle: async ({ query, context }) =>
       presentWorkers(await assess(context), parseDuration(query.older) ?? undefined).view,
   }),
 
-  defineRoute({
-    method: 'GET',
-    path: '/api/check/:source',
+  defineRoute('GET /api/check/:source', {
     summary: 'Before a start: start, resume, clean or wait, and why.',
-    role: 'viewer',
     params: v.strictObject({ source }),
     query: v.strictObject({ age: v.optional(duration) }),
     response: answers.advice,
@@ -55,22 +46,16 @@ export const OVERVIEW_ROUTES = [
     },
   }),
 
-  defineRoute({
-    method: 'GET',
-    path: '/api/summary',
+  defineRoute('GET /api/summary', {
     summary: 'Live runs: active, resumable, dead.',
-    role: 'viewer',
     query: v.strictObject({ age: v.optional(duration) }),
     response: summary,
     handle: async ({ query, context }) =>
       toJson(presentSummary(await classifyRuns(context, parseDuration(query.age) ?? undefined))),
   }),
 
-  defineRoute({
-    method: 'GET',
-    path: '/api/config',
+  defineRoute('GET /api/config', {
     summary: 'The settings that apply, each with its origin.',
-    role: 'viewer',
     query: v.strictObject({ source: v.optional(source) }),
     response: answers.config,
     handle: async ({ query, server: { settings, store } }) => ({

@@ -3,7 +3,6 @@ import { cleanByPlan, recoverByPlan } from '../../../presenters/apply-plan.ts'
 import { findRun } from '../../../presenters/find.ts'
 import { duration, id, several, source, text } from '../../../presenters/schema/common.ts'
 import { cleaning, plan, recovery } from '../../../presenters/schema/recovery.ts'
-import { limitConcurrency } from '../limit-concurrency.ts'
 import { defineRoute } from '../../../contracts/route.ts'
 
 const dryRun = v.optional(v.boolean(), false)
@@ -12,30 +11,22 @@ const many = <T extends v.BaseSchema<unknown, string, v.BaseIssue<unknown>>>(of:
 
 /** Recovery and cleaning, each with a preview. A confirmed action applies what its preview showed, or is refused. */
 export const RECOVERY_ROUTES = [
-  defineRoute({
-    method: 'GET',
-    path: '/api/recovery',
+  defineRoute('GET /api/recovery', {
     summary: 'What recovery would apply now.',
-    role: 'viewer',
     query: v.strictObject({
       timeout: v.optional(duration),
       source: several(source),
       group: several(text),
     }),
     response: recovery,
-    handle: (call) =>
-      limitConcurrency(call, () => {
-        const { query, context, signal } = call
-        const { timeout, source: sources, group: groups } = query
-        return recoverByPlan(context, { dryRun: true, timeout, sources, groups, signal })
-      }),
+    isExpensive: true,
+    handle({ query: { timeout, source: sources, group: groups }, context, signal }) {
+      return recoverByPlan(context, { dryRun: true, timeout, sources, groups, signal })
+    },
   }),
 
-  defineRoute({
-    method: 'POST',
-    path: '/api/recovery',
+  defineRoute('POST /api/recovery', {
     summary: 'Recover now what dead and silent workers held. Living workers keep their claims.',
-    role: 'operator',
     body: v.strictObject({
       timeout: v.optional(duration),
       sources: many(source),
@@ -47,21 +38,15 @@ export const RECOVERY_ROUTES = [
     handle: ({ body, context, signal }) => recoverByPlan(context, { ...body, signal }),
   }),
 
-  defineRoute({
-    method: 'GET',
-    path: '/api/clean',
+  defineRoute('GET /api/clean', {
     summary: 'Resumable and dead runs side by side.',
-    role: 'viewer',
     query: v.strictObject({ age: v.optional(duration) }),
     response: cleaning,
     handle: ({ query, context }) => cleanByPlan(context, undefined, { ...query, dryRun: true }),
   }),
 
-  defineRoute({
-    method: 'POST',
-    path: '/api/clean',
+  defineRoute('POST /api/clean', {
     summary: 'Mark dead runs as “Timeout – auto-cleaned”. Nothing is deleted.',
-    role: 'operator',
     body: v.strictObject({
       runs: v.optional(v.pipe(v.array(id), v.minLength(1), v.maxLength(500))),
       age: v.optional(duration),

@@ -46,11 +46,8 @@ export const RUN_ACTION_ROUTES = [
   ),
   runActionRoute(revert, 'revert', 'Take back the last clean, cancel, fail or recovery of a run.'),
 
-  defineRoute({
-    method: 'POST',
-    path: '/api/runs/:run/reset-failed',
+  defineRoute('POST /api/runs/:run/reset-failed', {
     summary: 'Put failed targets back in line, from their last saved pages.',
-    role: 'operator',
     params: runParams,
     body: v.strictObject({
       groups,
@@ -64,11 +61,8 @@ export const RUN_ACTION_ROUTES = [
     },
   }),
 
-  defineRoute({
-    method: 'POST',
-    path: '/api/runs/:run/unpark',
+  defineRoute('POST /api/runs/:run/unpark', {
     summary: 'Put parked and held targets back in line, from their last saved pages.',
-    role: 'operator',
     params: runParams,
     body: v.strictObject({
       targets: v.optional(v.pipe(v.array(fullId), v.minLength(1), v.maxLength(TARGETS_MAX))),
@@ -87,11 +81,8 @@ export const RUN_ACTION_ROUTES = [
     },
   }),
 
-  defineRoute({
-    method: 'DELETE',
-    path: '/api/runs/:run',
+  defineRoute('DELETE /api/runs/:run', {
     summary: 'Delete a dead or ended run for good, with its targets and files.',
-    role: 'admin',
     params: runParams,
     body: v.strictObject({
       confirm: v.optional(
@@ -133,11 +124,8 @@ function runActionRoute(
   verb: string,
   summary: string,
 ) {
-  return defineRoute({
-    method: 'POST',
-    path: `/api/runs/:run/${verb}`,
+  return defineRoute(`POST /api/runs/:run/${verb}`, {
     summary,
-    role: 'operator',
     params: runParams,
     body: v.strictObject({ dryRun, because }),
     response: actionResult,

@@ -10,7 +10,6 @@ import { toJson } from '../../../presenters/presented.ts'
 import { loadRunReport, presentRun } from '../../../presenters/run.ts'
 import { findRun } from '../../../presenters/find.ts'
 import { runView, targetView } from '../../../presenters/view.ts'
-import { limitConcurrency } from '../limit-concurrency.ts'
 import { defineRoute } from '../../../contracts/route.ts'
 import { progress } from '../../../presenters/schema/results.ts'
 import * as common from '../../../presenters/schema/common.ts'
@@ -20,11 +19,8 @@ const runParams = v.strictObject({ run: common.id })
 
 /** Reads of runs, and queueing one. */
 export const RUN_ROUTES = [
-  defineRoute({
-    method: 'GET',
-    path: '/api/runs',
+  defineRoute('GET /api/runs', {
     summary: 'Runs, newest first.',
-    role: 'viewer',
     query: v.strictObject({
       status: common.several(v.picklist([...RUN_STATUSES, 'live'])),
       source: v.optional(common.source),
@@ -50,11 +46,8 @@ export const RUN_ROUTES = [
     },
   }),
 
-  defineRoute({
-    method: 'POST',
-    path: '/api/runs',
+  defineRoute('POST /api/runs', {
     summary: "Queue a run of a command's source.",
-    role: 'operator',
     body: v.strictObject({ source: common.source, input: v.optional(v.unknown(), null) }),
     response: runs.run,
     status: 201,
@@ -62,22 +55,16 @@ export const RUN_ROUTES = [
       runView(await enqueueSource(store, settings, body.source, body.input)),
   }),
 
-  defineRoute({
-    method: 'GET',
-    path: '/api/runs/:run',
+  defineRoute('GET /api/runs/:run', {
     summary: 'One run: its facts, counts, failed targets and history.',
-    role: 'viewer',
     params: runParams,
     response: runs.runDetail,
     handle: async ({ params, context }) =>
       toJson(presentRun(await loadRunReport(context, await findRun(context.store, params.run)))),
   }),
 
-  defineRoute({
-    method: 'GET',
-    path: '/api/runs/:run/explain',
+  defineRoute('GET /api/runs/:run/explain', {
     summary: 'Why a run is in its state: evidence, policy, verdict, and what would change it.',
-    role: 'viewer',
     params: runParams,
     response: runs.explanation,
     async handle({ params, context, server: { store, settings } }) {
@@ -86,11 +73,8 @@ export const RUN_ROUTES = [
     },
   }),
 
-  defineRoute({
-    method: 'GET',
-    path: '/api/runs/:run/progress',
+  defineRoute('GET /api/runs/:run/progress', {
     summary: 'How far a run is, by group, page or status.',
-    role: 'viewer',
     params: runParams,
     query: v.strictObject({
       by: v.optional(v.picklist(PROGRESS_BY)),
@@ -104,11 +88,8 @@ export const RUN_ROUTES = [
     },
   }),
 
-  defineRoute({
-    method: 'GET',
-    path: '/api/runs/:run/targets',
+  defineRoute('GET /api/runs/:run/targets', {
     summary: 'Targets of a run.',
-    role: 'viewer',
     params: runParams,
     query: v.strictObject({
       status: common.several(v.picklist(TARGET_STATUSES)),
@@ -118,20 +99,18 @@ export const RUN_ROUTES = [
       after: common.afterId,
     }),
     response: common.listOf(runs.target),
-    async handle(call) {
-      const { params, query, server } = call
-      const { id } = await findRun(server.store, params.run)
+    // A search without a match reads the whole run.
+    isExpensive: ({ q }) => Boolean(q),
+    async handle({ params, query, server: { store } }) {
+      const { id } = await findRun(store, params.run)
       const { status, group, q, limit, after } = query
-      const look = () =>
-        server.store.targets(id, {
-          statuses: status.length > 0 ? status : undefined,
-          group,
-          search: q || undefined,
-          limit,
-          after,
-        })
-      // A search reads the whole run where nothing fits.
-      const { items, next } = await (q ? limitConcurrency(call, look) : look())
+      const { items, next } = await store.targets(id, {
+        statuses: status.length > 0 ? status : undefined,
+        group,
+        search: q || undefined,
+        limit,
+        after,
+      })
       return { items: items.map(targetView), next }
     },
   }),

@@ -16,11 +16,8 @@ const dryRun = v.optional(v.boolean(), false)
 
 /** One target, and operator actions on targets. */
 export const TARGET_ROUTES = [
-  defineRoute({
-    method: 'GET',
-    path: '/api/targets/:target',
+  defineRoute('GET /api/targets/:target', {
     summary: 'One target, its run, and why it is in its state.',
-    role: 'viewer',
     params: targetParams,
     response: targetDetail,
     async handle({ params, context, server: { store, settings } }) {
@@ -32,11 +29,8 @@ export const TARGET_ROUTES = [
     },
   }),
 
-  defineRoute({
-    method: 'POST',
-    path: '/api/targets/park',
+  defineRoute('POST /api/targets/park', {
     summary: 'Park targets, also claimed ones, until they are put back.',
-    role: 'operator',
     body: v.strictObject({
       targets: v.pipe(v.array(fullId), v.minLength(1), v.maxLength(TARGETS_MAX)),
       because,
@@ -47,11 +41,8 @@ export const TARGET_ROUTES = [
       actionResultView(await park(context, await findTargets(context.store, body.targets), body)),
   }),
 
-  defineRoute({
-    method: 'POST',
-    path: '/api/targets/:target/park',
+  defineRoute('POST /api/targets/:target/park', {
     summary: 'Park one target.',
-    role: 'operator',
     params: targetParams,
     body: v.strictObject({ because, dryRun }),
     response: actionResult,
@@ -59,11 +50,8 @@ export const TARGET_ROUTES = [
       actionResultView(await park(context, [await findTarget(context.store, params.target)], body)),
   }),
 
-  defineRoute({
-    method: 'POST',
-    path: '/api/targets/:target/unpark',
+  defineRoute('POST /api/targets/:target/unpark', {
     summary: 'Put one parked or held target back in line.',
-    role: 'operator',
     params: targetParams,
     body: v.strictObject({ dryRun }),
     response: actionResult,
@@ -73,11 +61,8 @@ export const TARGET_ROUTES = [
     },
   }),
 
-  defineRoute({
-    method: 'POST',
-    path: '/api/targets/:target/reset',
+  defineRoute('POST /api/targets/:target/reset', {
     summary: 'Put one failed target back in line.',
-    role: 'operator',
     params: targetParams,
     body: v.strictObject({ dryRun }),
     response: actionResult,
@@ -87,11 +72,8 @@ export const TARGET_ROUTES = [
       ),
   }),
 
-  defineRoute({
-    method: 'POST',
-    path: '/api/targets/:target/rewind',
+  defineRoute('POST /api/targets/:target/rewind', {
     summary: 'Move the cursor of a target back. Items stay.',
-    role: 'operator',
     params: targetParams,
     body: v.strictObject({
       to: wholeNumber(0),

@@ -1,15 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { HttpError } from '../../lib/http/errors.ts'
-import { limitConcurrency } from './limit-concurrency.ts'
+import { callerKey, makeReadLimit } from './call-route.ts'
 
-const context = {} as Parameters<typeof limitConcurrency>[0]['server']
-const makeCall = (name: string, signal = new AbortController().signal) =>
-  ({
-    server: context,
-    signal,
-    caller: { name, role: 'viewer', address: null, by: 'token' },
-  }) as const
+const limit = makeReadLimit()
+const read = <T>(name: string, look: () => Promise<T>, signal = new AbortController().signal) =>
+  limit.run(callerKey({ name, role: 'viewer', address: null, by: 'token' }), [signal], look)
 
 test(
   'per caller two expensive reads run, eight queue, and the next is rejected; other callers are not affected',
@@ -25,27 +21,27 @@ test(
     }
     const leaving = new AbortController()
     const asked = [
-      ...Array.from({ length: 9 }, () => limitConcurrency(makeCall('ada'), look)),
-      limitConcurrency(makeCall('ada', leaving.signal), look),
+      ...Array.from({ length: 9 }, () => read('ada', look)),
+      read('ada', look, leaving.signal),
     ]
     const left = asked.pop()!.catch(({ name }: Error) => name)
 
     await assert.rejects(
-      limitConcurrency(makeCall('ada'), look),
+      read('ada', look),
       (error) => error instanceof HttpError && error.status === 429,
     )
     leaving.abort()
-    const other = limitConcurrency(makeCall('bob'), async () => 'bob')
+    const other = read('bob', async () => 'bob')
     assert.equal(await other, 'bob')
     auth.resolve()
     assert.deepEqual(new Set(await Promise.all(asked)), new Set(['seen']))
     assert.deepEqual([await left, most, atOnce], ['AbortError', 2, 0])
-    assert.equal(await limitConcurrency(makeCall('ada'), look), 'seen')
+    assert.equal(await read('ada', look), 'seen')
   },
 )
 
 test('a failed read frees its slot', async () => {
   const fail = (): Promise<never> => Promise.reject(new Error('no'))
-  for (let n = 0; n < 12; n++) await assert.rejects(limitConcurrency(makeCall('eve'), fail), /no/)
-  assert.equal(await limitConcurrency(makeCall('eve'), async () => 'seen'), 'seen')
+  for (let n = 0; n < 12; n++) await assert.rejects(read('eve', fail), /no/)
+  assert.equal(await read('eve', async () => 'seen'), 'seen')
 })

@@ -12,3 +12,17 @@ export function normalizeBasePath(path: string): string {
     `${JSON.stringify(path)} cannot be the base path: it starts with a slash, has letters, digits and . _ ~ - in between, and is none of ${RESERVED.join(', ')}.`,
   )
 }
+
+/** Throws unless `access` or `tokens` is given: a handler denies access by default. */
+export function requireAccessOption(
+  functionName: string,
+  { access, tokens }: { readonly access?: unknown; readonly tokens?: unknown } = {},
+): void {
+  const hasType = (what: unknown, type: string): boolean =>
+    what === undefined || typeof what === type
+  const isGiven = access !== undefined || tokens !== undefined
+  if (isGiven && hasType(access, 'function') && hasType(tokens, 'string')) return
+  throw new UsageError(
+    `${functionName}() needs to know who may call: give \`access\`, a function from the request to { name, role } or null, or \`tokens\`, the file that \`unstuck tokens add\` writes.`,
+  )
+}
