@@ -1,4 +1,11 @@
-export { defineCrawl } from './core/worker/crawl.ts'
+export { defineCrawl } from './contracts/define-crawl.ts'
+export type {
+  Crawl,
+  CrawlOptions,
+  CrawlSchemas,
+  CrawlTypes,
+  ItemData,
+} from './contracts/define-crawl.ts'
 export type * from './core/worker/crawl-options.ts'
 export type { SchemaIssue, SchemaResult, StandardSchema } from './core/model/standard-schema.ts'
 export { open } from './interfaces/library/open.ts'

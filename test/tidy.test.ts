@@ -17,19 +17,11 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'core/model': [],
   'core/decide': ['core/model'],
   'core/host': ['core/model'],
-  'core/events': ['core/model', 'core/host'],
   'core/store': ['core/model', 'core/host'],
-  'core/recovery': ['core/model', 'core/decide', 'core/host', 'core/events', 'core/store'],
-  'core/heartbeat': [
-    'core/model',
-    'core/decide',
-    'core/host',
-    'core/events',
-    'core/store',
-    'core/recovery',
-  ],
+  'core/recovery': ['core/model', 'core/decide', 'core/host', 'core/store'],
+  'core/heartbeat': ['core/model', 'core/decide', 'core/host', 'core/store', 'core/recovery'],
   'core/worker': ['core'],
-  lib: ['core/model', 'core/events', 'core/host', 'lib'],
+  lib: ['core/model', 'core/host', 'lib'],
   // What a feature has stored, other parts may present; the folder holds types and statements, nothing else.
   presenters: [
     'core',
@@ -70,7 +62,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   'interfaces/top': ['core', 'lib', 'presenters', 'contracts', 'features/index.ts', 'app'],
   'interfaces/library': ['core', 'lib', 'presenters', 'contracts', 'features/index.ts', 'app'],
-  'interfaces/dashboard': ['presenters', 'core/model', 'core/events'],
+  'interfaces/dashboard': ['presenters', 'core/model', 'lib/text'],
 }
 
 /** One file that starts another interface. */
@@ -224,9 +216,9 @@ test('nothing is put into a page as markup', () => {
 /** Words, names and characters are the same everywhere; none of these files knows of anything but JavaScript. */
 const BROWSER_SAFE = [
   'src/core/model/crawlee.ts',
-  'src/core/model/shell-command.ts',
+  'src/lib/text/shell-command.ts',
   'src/core/model/time.ts',
-  'src/core/events/safe-text.ts',
+  'src/lib/text/safe-text.ts',
 ]
 
 test('the dashboard calls the HTTP API and knows nothing else but its types', () => {

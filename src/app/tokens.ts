@@ -13,7 +13,7 @@ import {
 import { dirname, join } from 'node:path'
 import * as v from 'valibot'
 import { messageOf, UsageError } from '../core/model/errors.ts'
-import { unstuckCommand } from '../core/model/shell-command.ts'
+import { unstuckCommand } from '../lib/text/shell-command.ts'
 import { assertTrusted } from '../core/host/trusted-path.ts'
 import { ROLES, type Role } from '../core/model/role.ts'
 

@@ -7,7 +7,7 @@ import {
 } from '../core/decide/allowed-actions.ts'
 import { shortId, type RunId } from '../core/model/id.ts'
 import { describeRow, type Run } from '../core/model/run.ts'
-import { unstuckCommand } from '../core/model/shell-command.ts'
+import { unstuckCommand } from '../lib/text/shell-command.ts'
 import type { Target } from '../core/model/target.ts'
 import { otherLiveRun } from '../core/recovery/operator-actions.ts'
 import type { Store } from '../core/store/store.ts'

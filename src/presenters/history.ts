@@ -1,7 +1,7 @@
 import { iso, type Millis } from '../core/model/time.ts'
 import { shortId, type RunId } from '../core/model/id.ts'
 import type { AuditCount, AuditEntry, Store } from '../core/store/store.ts'
-import { safeJson } from '../core/events/safe-text.ts'
+import { safeJson } from '../lib/text/safe-text.ts'
 import type { Section, Sentence, Table } from '../lib/text/sentence.ts'
 import { evidenceSentences } from './evidence.ts'
 import { formatAgo, plural } from './format.ts'

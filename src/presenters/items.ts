@@ -1,7 +1,7 @@
 import { closest } from '../core/model/closest.ts'
 import { NotFoundError } from '../core/model/errors.ts'
 import type { SavedItem } from '../core/model/item.ts'
-import { safeJson, safeText } from '../core/events/safe-text.ts'
+import { safeJson, safeText } from '../lib/text/safe-text.ts'
 import type { Store } from '../core/store/store.ts'
 import { csvLine } from '../lib/text/csv.ts'
 import { itemView } from './view.ts'

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { worstSeverity, type Severity } from '../core/decide/health.ts'
 import { shortId, type Id } from '../core/model/id.ts'
-import { unstuckCommand } from '../core/model/shell-command.ts'
+import { unstuckCommand } from '../lib/text/shell-command.ts'
 import type { Millis } from '../core/model/time.ts'
 import type { Verdict } from '../core/model/verdict.ts'
 import type { AssessedRun, Assessment } from '../core/recovery/assess.ts'

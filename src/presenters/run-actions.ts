@@ -2,7 +2,7 @@ import { refuseCancel, refuseRetry, throwIf } from '../core/decide/allowed-actio
 import { canCancel, cancelledStatusSetting } from '../core/decide/cancel.ts'
 import { shortId } from '../core/model/id.ts'
 import { isLive, isAdoptedRow, describeRow, type Run } from '../core/model/run.ts'
-import { unstuckCommand } from '../core/model/shell-command.ts'
+import { unstuckCommand } from '../lib/text/shell-command.ts'
 import type { ActionContext } from '../core/recovery/context.ts'
 import * as steering from '../core/recovery/operator-actions.ts'
 import { plural } from './format.ts'

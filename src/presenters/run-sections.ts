@@ -2,7 +2,7 @@ import { shortId } from '../core/model/id.ts'
 import { isLive, isAdoptedRow, describeRow, type Run } from '../core/model/run.ts'
 import { TARGET_STATUSES } from '../core/model/target.ts'
 import { humanizeDuration, iso, type Millis } from '../core/model/time.ts'
-import { runCommand } from '../core/model/shell-command.ts'
+import { runCommand } from '../lib/text/shell-command.ts'
 import type { Cell, Section, Sentence } from '../lib/text/sentence.ts'
 import {
   formatAgo,

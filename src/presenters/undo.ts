@@ -1,7 +1,7 @@
 import { shortId, type RunId } from '../core/model/id.ts'
 import type { Target } from '../core/model/target.ts'
 import type { Verdict } from '../core/model/verdict.ts'
-import { unstuckCommand } from '../core/model/shell-command.ts'
+import { unstuckCommand } from '../lib/text/shell-command.ts'
 import { firstSentences, type Sentence } from '../lib/text/sentence.ts'
 
 /** How to take back what was just done: calls of the API, one after the other, and the same on the command line. */

@@ -1,7 +1,6 @@
 import { shortId } from '../model/id.ts'
 import type { Policy } from '../model/policy.ts'
 import type { Run } from '../model/run.ts'
-import { unstuckCommand } from '../model/shell-command.ts'
 import { humanizeDuration, type Millis } from '../model/time.ts'
 import { blockedReason, type Decision } from '../model/verdict.ts'
 import type { LivenessAssessment } from './liveness.ts'
@@ -58,8 +57,7 @@ export type HealthFacts = {
 export function assessHealth(facts: HealthFacts): Health {
   const { run } = facts
   const { state, severity, because, action = 'explain' } = classify(facts)
-  const command =
-    action === 'recover' ? 'unstuck recover' : unstuckCommand(action, [shortId(run.id)])
+  const command = action === 'recover' ? 'unstuck recover' : `unstuck ${action} ${shortId(run.id)}`
   return { state, severity, because, since: run.lastActivityAt, command }
 }
 

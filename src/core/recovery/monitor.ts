@@ -4,7 +4,6 @@ import { shortId, type WorkerId } from '../model/id.ts'
 import type { Policy } from '../model/policy.ts'
 import type { Run } from '../model/run.ts'
 import type { Verdict } from '../model/verdict.ts'
-import { unstuckCommand } from '../model/shell-command.ts'
 import type { OperatorContext } from './context.ts'
 import { recover } from './recover.ts'
 
@@ -81,6 +80,6 @@ function alertKey({ run, target, action }: Verdict): string {
 function alertEvent(verdict: Verdict): Parameters<Emit>[0] {
   const { run, target, source, because, action, blockedBy } = verdict
   const isCleaned = action === 'abandon' && blockedBy === undefined
-  const command = isCleaned ? 'unstuck clean' : unstuckCommand('explain', [shortId(target ?? run)])
+  const command = isCleaned ? 'unstuck clean' : `unstuck explain ${shortId(target ?? run)}`
   return { type: 'alert', run, target, source, because, command }
 }

@@ -1,56 +1,9 @@
 import type { InTransaction } from '../model/checkpoint.ts'
 import type { NewItem } from '../model/item.ts'
-import type { PolicyOptions } from '../model/policy.ts'
-import type { StandardSchema } from '../model/standard-schema.ts'
 import type { Duration } from '../model/time.ts'
 
 /** A value or a promise of it. */
 export type Awaitable<V> = V | Promise<V>
-
-/**
- * What `defineCrawl` takes. `In`: data that a page returns, `C`: cursor, `T`: data of a target, `R`: resources, `S`: what
- * `schema.item` accepts, `D`: data as saved. All are inferred.
- */
-export type CrawlOptions<In, C, T, R, S, D> = {
-  /** What is crawled. At most one run of a source is live at a time. */
-  source: string
-  /** Checks data at run time. @default none */
-  schema?: CrawlSchemas<C, T, S, D> | undefined
-  /** The cursor of a target's first page; gives `cursor` its type. @default null */
-  initialCursor?: C
-  /**
-   * A list, or a function that is called when a new run starts, and again if planning was interrupted. The same key is the
-   * same target.
-   */
-  targets: Targets<T> | ((context: PlanningContext) => Targets<T>)
-  /** Fetches one page. All it returns is saved in one transaction; if it throws, nothing is saved and the page is retried. */
-  page(
-    context: PageContext<C, T, R>,
-  ): Awaitable<PageResult<[S] extends [never] ? In : NoInfer<S>, NoInfer<C>>>
-  /**
-   * Called once per process, before the first page. Its result is `context.resources`; a disposable one is disposed at the
-   * end. @default nothing
-   */
-  setup?(context: SetupContext): Awaitable<R>
-  /** Called once per process, after the last page. @default nothing */
-  teardown?(resources: R): unknown
-  /** Decides about an error of a page; `undefined`: the policy decides. @default the policy decides */
-  onError?(failure: PageFailure<C, T, R>): Awaitable<ErrorDecision | undefined>
-  /** Pages in flight per process, 1 to 1,000. @default 1 */
-  concurrency?: number | undefined
-  /** For this crawl; the config's `policies[source]` wins. @default {} */
-  policy?: PolicyOptions | undefined
-}
-
-/** Standard Schemas (Zod, Valibot, ArkType …) of a crawl. */
-export type CrawlSchemas<C, T, S, D> = {
-  /** Checks and converts the data of each item before it is saved. A page that does not fit is retried. @default none */
-  item?: StandardSchema<S, D>
-  /** Checks a cursor that was stored, perhaps by an older version of the crawl. @default none */
-  cursor?: StandardSchema<unknown, C>
-  /** Checks the data of a target, perhaps planned by an older version of the crawl. @default none */
-  target?: StandardSchema<unknown, T>
-}
 
 /** What `targets` gets. */
 export type PlanningContext = {
@@ -191,24 +144,3 @@ export type RetryAfter = {
   /** As in `'5m'`. */
   readonly retryAfter: Duration
 }
-
-/** A crawl, as `defineCrawl` returns it: the default export of the file that `unstuck work` runs. */
-export type Crawl<D = unknown, C = unknown, T = unknown> = {
-  /** What is crawled. */
-  readonly source: string
-  /** Carries the inferred types; not there at run time. */
-  readonly '~types'?: CrawlTypes<D, C, T> | undefined
-}
-
-/** The inferred types of a crawl. */
-export type CrawlTypes<D, C, T> = {
-  /** Data of an item as saved. */
-  readonly item: D
-  /** The cursor. */
-  readonly cursor: C
-  /** Data of a target. */
-  readonly target: T
-}
-
-/** The type of the data that a crawl saves: `ItemData<typeof crawl>`. */
-export type ItemData<X extends Crawl> = NonNullable<X['~types']>['item']

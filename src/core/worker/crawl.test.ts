@@ -7,8 +7,8 @@ import type { SavedItem } from '../model/item.ts'
 import type { Target } from '../model/target.ts'
 import { postgresEngine } from '../../testing/postgres-engine.ts'
 import { sqliteEngine } from '../../testing/sqlite-engine.ts'
-import { defineCrawl, type CrawlDefinition } from './crawl.ts'
-import type { Crawl } from './crawl-options.ts'
+import type { CrawlDefinition } from './crawl.ts'
+import { defineCrawl, type Crawl } from '../../contracts/define-crawl.ts'
 import { CrawlWorker } from './worker.ts'
 
 type Result = { readonly items: SavedItem[]; readonly targets: Target[]; readonly log: string[] }

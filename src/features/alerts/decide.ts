@@ -1,7 +1,7 @@
 import { ALERT_OWNER_TIMEOUT_MS, type Alert } from './store/store.ts'
 import type { AlertRule, ChannelName } from './rule.ts'
 import { formatDuration, humanizeDuration, type Millis } from '../../core/model/time.ts'
-import { unstuckCommand } from '../../core/model/shell-command.ts'
+import { unstuckCommand } from '../../lib/text/shell-command.ts'
 
 /** What the rules are matched with. */
 export type AlertFacts = {

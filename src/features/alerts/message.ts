@@ -3,7 +3,7 @@ import type { AlertKind, ChannelName } from './rule.ts'
 import type { Alert } from './store/store.ts'
 import { shortId } from '../../core/model/id.ts'
 import { redact } from '../../core/model/redact.ts'
-import { safeText } from '../../core/events/safe-text.ts'
+import { safeText } from '../../lib/text/safe-text.ts'
 import type { Notification } from './notify.ts'
 
 /** A message about one alert, or about many of one kind. */

@@ -1,6 +1,6 @@
 import process from 'node:process'
 import { truncate } from '../../lib/terminal/width.ts'
-import { safeText } from '../../core/events/safe-text.ts'
+import { safeText } from '../../lib/text/safe-text.ts'
 
 /** Reports progress on stderr: a line per event, and on a terminal a status line that is redrawn in place. */
 export type Progress = {

@@ -1,5 +1,5 @@
 import { redact } from '../../core/model/redact.ts'
-import { shellWord } from '../../core/model/shell-command.ts'
+import { shellWord } from '../../lib/text/shell-command.ts'
 import { formatDuration } from '../../core/model/time.ts'
 import type { KillTarget } from './process-run.ts'
 import type { Progress } from './progress.ts'

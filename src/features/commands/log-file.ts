@@ -1,6 +1,6 @@
 import { AppendFile } from '../../lib/files/append-file.ts'
 import { redact } from '../../core/model/redact.ts'
-import { safeText } from '../../core/events/safe-text.ts'
+import { safeText } from '../../lib/text/safe-text.ts'
 
 const MAX_BYTES = 10_000_000
 const KEEP_FILES = 3

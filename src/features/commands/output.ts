@@ -1,7 +1,7 @@
 import type { Readable, Writable } from 'node:stream'
 import { shortId, type RunId } from '../../core/model/id.ts'
 import { redactor } from '../../core/model/redact.ts'
-import { safeText } from '../../core/events/safe-text.ts'
+import { safeText } from '../../lib/text/safe-text.ts'
 import { REAL_CLOCK } from '../../core/host/clock.ts'
 import { LineSplitter } from './line-splitter.ts'
 import { LiveOutput } from './live-output.ts'

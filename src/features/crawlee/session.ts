@@ -12,7 +12,7 @@ import {
 } from '../../core/model/policy.ts'
 import { isLive, countOpenTargets } from '../../core/model/run.ts'
 import { redact } from '../../core/model/redact.ts'
-import { safeText } from '../../core/events/safe-text.ts'
+import { safeText } from '../../lib/text/safe-text.ts'
 import { databaseAddress } from '../../lib/files/config-file.ts'
 import { openStore } from '../../core/store/open.ts'
 import { withStorages, type Storage, type StorageDatabase } from './store/store.ts'

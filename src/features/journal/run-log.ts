@@ -1,5 +1,5 @@
 import type { RunLogReader } from '../../contracts/feature.ts'
-import { safeText } from '../../core/events/safe-text.ts'
+import { safeText } from '../../lib/text/safe-text.ts'
 import { redact } from '../../core/model/redact.ts'
 import { realFolder } from '../../lib/files/data-folder.ts'
 import type { LogPage } from '../../presenters/schema/overview.ts'

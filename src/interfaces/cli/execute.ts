@@ -1,7 +1,7 @@
 import process from 'node:process'
 import { UsageError } from '../../core/model/errors.ts'
 import { EXIT } from '../../core/model/exit-codes.ts'
-import { safeJson } from '../../core/events/safe-text.ts'
+import { safeJson } from '../../lib/text/safe-text.ts'
 import { findDatabaseAddress } from '../../app/address.ts'
 import { configFolder } from '../../lib/files/config-file.ts'
 import { loadSettings } from '../../app/config.ts'

@@ -2,7 +2,7 @@ import { CommanderError } from 'commander'
 import { messageOf, stackOf, UnstuckError } from '../../core/model/errors.ts'
 import { EXIT, exitCodeOf } from '../../core/model/exit-codes.ts'
 import { redact } from '../../core/model/redact.ts'
-import { safeJson } from '../../core/events/safe-text.ts'
+import { safeJson } from '../../lib/text/safe-text.ts'
 import { hasColour, columnsOf, type ColourChoice } from './output.ts'
 import { TextWriter } from '../../lib/terminal/text-writer.ts'
 

@@ -1,7 +1,7 @@
 import { Hono, type Context } from 'hono'
 import type { ServerContext, Route } from '../../contracts/route.ts'
 import type { Settings } from '../../contracts/settings.ts'
-import { safeText } from '../../core/events/safe-text.ts'
+import { safeText } from '../../lib/text/safe-text.ts'
 import { messageOf, StoreUnavailableError } from '../../core/model/errors.ts'
 import { redact } from '../../core/model/redact.ts'
 import type { Store } from '../../core/store/store.ts'

@@ -1,5 +1,6 @@
 import type { Transaction } from '../../core/model/checkpoint.ts'
-import type { Crawl, PageFields } from '../../core/worker/crawl-options.ts'
+import type { PageFields } from '../../core/worker/crawl-options.ts'
+import type { Crawl } from '../../contracts/define-crawl.ts'
 import type * as records from '../../presenters/records.ts'
 import type * as results from '../../presenters/results.ts'
 import type {

@@ -1,7 +1,7 @@
 import { stackOf } from '../../core/model/errors.ts'
 import { newId } from '../../core/model/id.ts'
 import { redact } from '../../core/model/redact.ts'
-import { safeText } from '../../core/events/safe-text.ts'
+import { safeText } from '../text/safe-text.ts'
 
 /** A refused or failed call: status and code for the program, a message for its author. */
 export class HttpError extends Error {

@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http'
-import { safeJson } from '../../core/events/safe-text.ts'
+import { safeJson } from '../text/safe-text.ts'
 import type { HttpError } from './errors.ts'
 
 /** Pages show text from crawled sites: they load only their own files and cannot be framed. */

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import process from 'node:process'
-import { safeText } from '../../core/events/safe-text.ts'
+import { safeText } from '../text/safe-text.ts'
 import { isWorkerProcess } from '../../core/host/identity.ts'
 
 /** What systemd is told, in its own words. A worker process tells its parent the same. */

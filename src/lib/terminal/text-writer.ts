@@ -1,5 +1,5 @@
 import { styleText } from 'node:util'
-import { safeText } from '../../core/events/safe-text.ts'
+import { safeText } from '../text/safe-text.ts'
 import type { Cell, Column, Section, Span, Style } from '../text/sentence.ts'
 import { layout, type Line } from './table.ts'
 import { truncate, widthOf } from './width.ts'

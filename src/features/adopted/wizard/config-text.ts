@@ -1,6 +1,6 @@
 import { dirname, isAbsolute, relative, sep } from 'node:path'
 import process from 'node:process'
-import { safeJson } from '../../../core/events/safe-text.ts'
+import { safeJson } from '../../../lib/text/safe-text.ts'
 import { absoluteAddress, DEFAULT_ADDRESS } from '../../../lib/files/config-file.ts'
 import { splitTableName } from '../identifiers.ts'
 import type { AdoptedOptions, Mapping } from '../mapping.ts'

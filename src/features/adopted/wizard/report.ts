@@ -1,4 +1,4 @@
-import { unstuckCommand } from '../../../core/model/shell-command.ts'
+import { unstuckCommand } from '../../../lib/text/shell-command.ts'
 import { ACTIONS, type Action } from '../../../core/model/verdict.ts'
 import type { TextWriter } from '../../../lib/terminal/text-writer.ts'
 import { formatSource, plural } from '../../../presenters/format.ts'

@@ -5,7 +5,7 @@ import { NotFoundError, StoreUnavailableError } from '../../../core/model/errors
 import { COMMAND_STORE, type Execution } from '../../../features/commands/store/store.ts'
 import { shortId } from '../../../core/model/id.ts'
 import { isLive, type Run } from '../../../core/model/run.ts'
-import { safeJson } from '../../../core/events/safe-text.ts'
+import { safeJson } from '../../../lib/text/safe-text.ts'
 import { REAL_CLOCK } from '../../../core/host/clock.ts'
 import { dataFolder, runFolderExists, runFolder } from '../../../lib/files/data-folder.ts'
 import { LOG_STREAMS, type LogLine } from '../log-file.ts'

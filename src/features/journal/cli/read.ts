@@ -1,5 +1,5 @@
 import { nothingSkipped, readJournal, type JournalEntry } from '../reader.ts'
-import { safeJson } from '../../../core/events/safe-text.ts'
+import { safeJson } from '../../../lib/text/safe-text.ts'
 import { statJournal } from './stat-journal.ts'
 import { describeSkipped, isFailure, recordSentence } from '../../../presenters/event.ts'
 import { defineCommand, type CommandResult, type Output } from '../../../contracts/command.ts'

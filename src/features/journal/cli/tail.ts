@@ -1,6 +1,6 @@
 import { nothingSkipped, readJournal, type JournalEntry } from '../reader.ts'
 import { followJournal, journalTailOffset } from '../tail.ts'
-import { safeJson } from '../../../core/events/safe-text.ts'
+import { safeJson } from '../../../lib/text/safe-text.ts'
 import { UsageError } from '../../../core/model/errors.ts'
 import { statJournal } from './stat-journal.ts'
 import { recordSentence } from '../../../presenters/event.ts'

@@ -13,7 +13,7 @@ import {
 import { renderTemplate } from '../init/templates.ts'
 import { readSupervisors, supervisor, SUPERVISOR_NAMES } from '../init/supervisors.ts'
 import type { SupervisorName } from '../init/supervisors.ts'
-import { shellWord } from '../../../core/model/shell-command.ts'
+import { shellWord } from '../../../lib/text/shell-command.ts'
 import {
   writeNewFile,
   updateGitignore,

@@ -2,7 +2,7 @@ import { isUnusable, messageOf, UsageError } from '../../../core/model/errors.ts
 import { EXIT } from '../../../core/model/exit-codes.ts'
 import type { UnstuckEvent } from '../../../core/model/event.ts'
 import { describeEvent } from '../../../presenters/event.ts'
-import { safeJson } from '../../../core/events/safe-text.ts'
+import { safeJson } from '../../../lib/text/safe-text.ts'
 import { REAL_CLOCK } from '../../../core/host/clock.ts'
 import { BackgroundRecovery } from '../../../app/background-recovery.ts'
 import { dataFolder } from '../../../lib/files/data-folder.ts'

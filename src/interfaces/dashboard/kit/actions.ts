@@ -1,4 +1,4 @@
-import { shellWord } from '../../../core/model/shell-command.ts'
+import { shellWord } from '../../../lib/text/shell-command.ts'
 import { plural } from '../model/format.ts'
 import type { AllowedAction } from '../shapes.ts'
 import type { ActionResult } from './action-result.ts'

@@ -1,5 +1,5 @@
 import { humanizeDuration } from '../../../core/model/time.ts'
-import { safeJson, safeText } from '../../../core/events/safe-text.ts'
+import { safeJson, safeText } from '../../../lib/text/safe-text.ts'
 
 const NUMBER = new Intl.NumberFormat('en')
 

@@ -1,7 +1,7 @@
 import { messageOf, StoreUnavailableError, UnstuckError } from '../../../core/model/errors.ts'
 import { iso } from '../../../core/model/time.ts'
 import { redact } from '../../../core/model/redact.ts'
-import { safeJson } from '../../../core/events/safe-text.ts'
+import { safeJson } from '../../../lib/text/safe-text.ts'
 import { REAL_CLOCK } from '../../../core/host/clock.ts'
 import { badRequest, tooManyRequests } from '../http-error.ts'
 import type { Caller, ServerContext } from '../../../contracts/route.ts'

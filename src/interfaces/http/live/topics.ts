@@ -1,7 +1,7 @@
 import { contextFor } from '../../../app/open-context.ts'
 import type { LogHost } from '../../../contracts/feature.ts'
 import type { ServerContext } from '../../../contracts/route.ts'
-import { safeJson } from '../../../core/events/safe-text.ts'
+import { safeJson } from '../../../lib/text/safe-text.ts'
 import { NotFoundError, UsageError } from '../../../core/model/errors.ts'
 import type { RunId } from '../../../core/model/id.ts'
 import type { Run } from '../../../core/model/run.ts'

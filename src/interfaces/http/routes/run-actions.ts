@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { RefusedError, UsageError } from '../../../core/model/errors.ts'
 import { shortId } from '../../../core/model/id.ts'
-import { unstuckCommand } from '../../../core/model/shell-command.ts'
+import { unstuckCommand } from '../../../lib/text/shell-command.ts'
 import type { Run } from '../../../core/model/run.ts'
 import { classifyRuns } from '../../../core/recovery/clean.ts'
 import type { OperatorContext } from '../../../core/recovery/context.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
-import { redact, redactor } from '../model/redact.ts'
+import { redact, redactor } from '../../core/model/redact.ts'
 import { cpuMs } from '../../testing/cpu-time.ts'
 import { safeJson, safeText } from './safe-text.ts'
 
