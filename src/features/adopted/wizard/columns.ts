@@ -227,29 +227,3 @@ function foreignKey(columns: readonly FoundColumn[]): string | null {
   const others = columns.filter(({ name }) => name !== found)
   return findColumn(others, TYPES.label, FOREIGN_KEY) === null ? found : null
 }
-
-const QUOTED = /'(?:[^']|'')*'/g
-const CAST = /::\s*(?:character varying|[a-z_]+)(?:\(\d+\))?(?:\[\])?/gi
-const NAME = /"[^"]+"|`[^`]+`|\[\w+\]|[a-z_]\w*/gi
-
-/**
- * Returns the values that a CHECK such as `status IN ('running', 'done')` allows. Null if it is about another column, or
- * excludes values instead of listing them (`status <> ''`).
- */
-export function valuesInCheck(check: string, column: string): string[] | null {
-  const quoted = check.match(QUOTED)
-  if (!quoted) return null
-  const rest = check.replaceAll(QUOTED, ' ').replaceAll(CAST, ' ')
-  if (!/^[\s()[\],=]*$/.test(rest.replaceAll(NAME, ' '))) return null
-  const names = rest
-    .match(NAME)
-    ?.map((name) => name.replaceAll(/["`[\]]/g, ''))
-    .filter((name) => !/^(check|in|any|array|or|is|null)$/i.test(name))
-  if (!names?.every((name) => name.toLowerCase() === column.toLowerCase())) return null
-  return quoted.map((value) => value.slice(1, -1).replaceAll("''", "'"))
-}
-
-/** Returns the values that the first CHECK with a list for this column allows. */
-export function allowedByChecks(checks: readonly string[], column: string): string[] | null {
-  return checks.map((check) => valuesInCheck(check, column)).find((values) => values) ?? null
-}

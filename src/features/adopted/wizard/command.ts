@@ -8,18 +8,26 @@ import { EXIT } from '../../../core/model/exit-codes.ts'
 import { sourceMistake } from '../../../core/model/source.ts'
 import { qualifiedName } from './columns.ts'
 import {
-  adoptedAs,
-  adoptedText,
   configText,
   describeConfig,
+  findAdopted,
   uniqueName,
-  type ConfigEntry,
   type ConfigTarget,
 } from './config-text.ts'
 import { dryRun } from './dry-run.ts'
 import { findTables, type DatabaseScan } from './find-tables.ts'
 import { propose, type Proposal } from './propose.ts'
-import { grantsFor, printFindings, type EvaluatedProposal, type Findings } from './report.ts'
+import {
+  codeFor,
+  grantsFor,
+  printConfigHint,
+  printFindings,
+  printOutcome,
+  reportView,
+  type ConfigAction,
+  type EvaluatedProposal,
+  type Report,
+} from './report.ts'
 import { findConfig } from '../../../lib/files/config-file.ts'
 import type { TextWriter } from '../../../lib/terminal/text-writer.ts'
 import type { AdoptedOptions, Mapping } from '../mapping.ts'
@@ -57,8 +65,8 @@ export const command = defineCommand({
     const chosen = proposals.filter(({ isSure }) => isSure || isRequested)
     const settings = await loadSettings()
     const config = findConfigTarget(address, settings, force)
-    const context = { address, settings, config, log: (line: string) => output.note(line) }
-    const evaluated = await evaluate(chosen, name, context)
+    const log = (line: string): void => output.note(line)
+    const evaluated = await evaluate(chosen, name, { address, settings, config, log })
     const report: Report = {
       scan,
       evaluated,
@@ -72,26 +80,19 @@ export const command = defineCommand({
     const hasEntries = report.entries.length > 0
     if (!json) await print(output, (writer) => printFindings(writer, report, isRequested))
     const shouldAsk = !write && !json && output.canAsk && !config.exists && hasEntries
-    if (shouldAsk) await printConfig(output, report, write)
-    const shouldWrite =
-      write ||
-      (shouldAsk && /^y(es)?$/i.test((await output.ask(`Write ${config.path}? [y/N]`)) ?? ''))
-    const action = shouldWrite && hasEntries ? writeConfig(report, force) : 'shown'
+    if (shouldAsk) await printConfig(output, report, false)
+    const isConfirmed =
+      shouldAsk && /^y(es)?$/i.test((await output.ask(`Write ${config.path}? [y/N]`)) ?? '')
+    const action = hasEntries && (write || isConfirmed) ? writeConfig(report, force) : 'shown'
     const needsAttention = evaluated.length === 0 || (hasEntries && action === 'kept')
     const exitCode = needsAttention ? EXIT.needsAttention : EXIT.done
-    if (json) return { data: view(report, action), print: () => {}, exitCode }
-    if (!shouldAsk && (action === 'kept' || action === 'shown'))
-      await printConfig(output, report, write)
+    if (json) return { data: reportView(report, action), print: () => {}, exitCode }
+    const isWritten = action === 'written' || action === 'replaced'
+    if (hasEntries && !shouldAsk && !isWritten) await printConfig(output, report, write)
     await print(output, (writer) => printOutcome(writer, report, action))
     return exitCode
   },
 })
-
-type Report = Findings & {
-  /** For the config. */
-  readonly entries: readonly ConfigEntry[]
-  readonly config: ConfigTarget
-}
 
 function checkRequest(
   table: string | undefined,
@@ -145,18 +146,14 @@ async function evaluate(
   const taken = new Set(tables.map(({ name }) => name))
   const evaluated: EvaluatedProposal[] = []
   for (const proposal of proposals) {
-    const adopted = adoptedAs(proposal.table, address, tables, config.ownAddress)
-    const isAdopted = adopted !== null
-    const name = adopted ?? wantedName ?? uniqueName(proposal.table, taken)
-    if (!isAdopted && taken.has(name))
+    const adopted = findAdopted(proposal.table, address, tables, config.ownAddress)
+    const name = adopted?.name ?? wantedName ?? uniqueName(proposal.table, taken)
+    if (!adopted && taken.has(name))
       throw new UsageError(`The config has a table named ${name} already: choose another name.`)
     taken.add(name)
-    const table = isAdopted
-      ? tables.find((one) => one.name === name)!
-      : parseProposal(name, { ...proposal.options, db: address }, settings)
-    const mapping = { ...table, db: address }
-    const result = await dryRun(mapping, settings.policyOf, log)
-    evaluated.push({ proposal, name, isAdopted, dryRun: result })
+    const table = adopted ?? parseProposal(name, { ...proposal.options, db: address }, settings)
+    const result = await dryRun({ ...table, db: address }, settings.policyOf, log)
+    evaluated.push({ proposal, name, isAdopted: adopted !== undefined, dryRun: result })
   }
   return evaluated
 }
@@ -171,8 +168,6 @@ function parseProposal(name: string, options: AdoptedOptions, { preset }: Settin
   return table
 }
 
-type ConfigAction = 'written' | 'replaced' | 'kept' | 'shown'
-
 /** Keeps an existing config, unless `force` is given. */
 function writeConfig({ entries, config }: Report, force: boolean): ConfigAction {
   const { path, exists, ownDbCode } = config
@@ -185,77 +180,16 @@ function writeConfig({ entries, config }: Report, force: boolean): ConfigAction 
   return exists ? 'replaced' : 'written'
 }
 
-function view(report: Report, action: ConfigAction) {
-  const { scan, evaluated, doubtful, rejected, entries, config } = report
-  const notEvaluated = { name: null, adopted: false, dryRun: null, dryRunError: null }
-  return {
-    database: scan.location,
-    tables: scan.tables.length,
-    proposals: [
-      ...evaluated.map(({ proposal, name, isAdopted, dryRun }) => ({
-        ...proposalView(proposal),
-        name,
-        adopted: isAdopted,
-        dryRun: 'live' in dryRun ? dryRun : null,
-        dryRunError: 'error' in dryRun ? dryRun.error : null,
-      })),
-      ...doubtful.map((proposal) => ({ ...proposalView(proposal), ...notEvaluated })),
-    ],
-    rejected: rejected.map(({ table, because }) => ({ table, because })),
-    unreadable: (scan.denied?.tables ?? []).map(qualifiedName),
-    config: { path: config.path, action, text: entries.length > 0 ? textFor(report) : null },
-  }
-}
-
-function proposalView({ isSure, options, ...shown }: Proposal) {
-  return { ...shown, sure: isSure, mapping: options }
-}
-
-/** The whole config, or the part to add to an existing one. */
-function textFor({ entries, config }: Pick<Report, 'entries' | 'config'>): string {
-  return config.exists ? adoptedText(entries) : configText(entries, config.ownDbCode)
-}
-
 async function print(output: Output, write: (writer: TextWriter) => void): Promise<void> {
   const writer = output.makeWriter()
   write(writer)
   await output.write(writer.toString())
 }
 
-async function printConfig(output: Output, report: Report, write: boolean): Promise<void> {
-  const { entries, config } = report
-  if (entries.length === 0) return
-  await print(output, (writer) => {
-    writer.blank()
-    const kept = write ? `${config.path} exists and was not changed. ` : ''
-    writer.paragraph(
-      config.exists
-        ? `${kept}Add this to it, or the tables to its \`adopted\`:`
-        : `\`--write\` writes this to ${config.path}:`,
-    )
-    writer.blank()
-  })
+async function printConfig(output: Output, report: Report, isRefused: boolean): Promise<void> {
+  await print(output, (writer) => printConfigHint(writer, report.config, isRefused))
   // Code is not cut to the width of the terminal.
   const writer = output.makeWriter(Infinity)
-  for (const line of textFor(report).trimEnd().split('\n')) writer.line(line)
+  for (const line of codeFor(report).trimEnd().split('\n')) writer.line(line)
   await output.write(writer.toString())
-}
-
-function printOutcome(writer: TextWriter, report: Report, action: ConfigAction): void {
-  const { entries, evaluated, config } = report
-  if (evaluated.length === 0) return
-  writer.blank()
-  if (entries.length === 0) return writer.paragraph(`${config.path} has all of this already.`)
-  if (action === 'written' || action === 'replaced')
-    writer.paragraph({ text: action, style: 'good' }, ` ${config.path}`)
-  writer.line({ text: 'Next', style: 'strong' })
-  if (config.variable !== null) writer.paragraph(`  ${variableHint(config.variable)}`)
-  writer.paragraph('  `npx unstuck recover --dry-run`')
-  writer.paragraph('  `npx unstuck serve`')
-}
-
-function variableHint({ name, isSet }: NonNullable<ConfigTarget['variable']>): string {
-  return isSet
-    ? `Set ${name} wherever Unstuck runs, as it is here: the config reads the address from it.`
-    : `Set ${name} to the address wherever Unstuck runs: the config does not contain the password.`
 }

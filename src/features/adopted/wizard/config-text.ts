@@ -72,21 +72,20 @@ function variableOf(address: string, env: NodeJS.ProcessEnv): string | null {
   return [DEFAULT_VARIABLE, 'UNSTUCK_DB'].find((name) => names.includes(name)) ?? names[0] ?? null
 }
 
-/** The name of a table that the config has already; null if it has not. */
-export function adoptedAs(
-  table: string,
+/** Finds a table among those that the config has already. */
+export function findAdopted(
+  name: string,
   address: string,
   adopted: readonly Mapping[],
   ownAddress: string,
-): string | null {
-  const wanted = splitTableName(table)
-  const match = adopted.find(
+): Mapping | undefined {
+  const wanted = splitTableName(name)
+  return adopted.find(
     ({ schema, table, db }) =>
       (db ?? ownAddress) === address &&
       table === wanted.table &&
       (schema ?? 'public') === (wanted.schema ?? 'public'),
   )
-  return match?.name ?? null
 }
 
 /** A name for a table that no other in the config has. */
@@ -139,16 +138,15 @@ function entryLines({ name, options, paths, dbCode, cancelledValue }: ConfigEntr
   const key = /^[a-z_$][\w$]*$/i.test(name) ? name : literal(name)
   const lines = [
     `table: ${literal(table)},`,
-    ...(kind === undefined ? [] : [`kind: ${literal(kind)},`]),
-    ...(dbCode === null ? [] : [`db: ${dbCode},`]),
+    kind !== undefined && `kind: ${literal(kind)},`,
+    dbCode !== null && `db: ${dbCode},`,
     'columns: {',
     ...Object.entries(columns).map(([field, column]) => `  ${field}: ${literal(column)},`),
     '},',
     'statuses: {',
     ...Object.entries(statuses).map(([meaning, values]) => `  ${meaning}: ${valuesText(values)},`),
-    ...(cancelledValue === null
-      ? []
-      : [`  // cancelled: ${literal(cancelledValue)}, // enables \`unstuck cancel\``]),
+    cancelledValue !== null &&
+      `  // cancelled: ${literal(cancelledValue)}, // enables \`unstuck cancel\``,
     '},',
     ...pathLines(options, paths),
     ...(policy?.lease === undefined
@@ -157,28 +155,23 @@ function entryLines({ name, options, paths, dbCode, cancelledValue }: ConfigEntr
           '// A worker is lost when its heartbeat is older than this: several times your heartbeat interval.',
           `policy: { lease: ${literal(policy.lease)} },`,
         ]),
-  ]
+  ].filter((line) => line !== false)
   return [`    ${key}: {`, ...lines.map((line) => `      ${line}`), '    },']
 }
 
-function pathLines({ kind, columns }: AdoptedOptions, { checkpoint, outputDir }: Paths): string[] {
+function pathLines({ kind, columns }: AdoptedOptions, { checkpoint, outputDir }: Paths) {
   const from = (column: string): string => `(row) => String(row[${literal(column)}] ?? '')`
+  const hasPath = checkpoint !== null || outputDir !== null
   const hasCheckpoint = checkpoint !== null || columns.checkpoint !== undefined
+  const mayHaveFiles = !hasCheckpoint && kind !== 'targets'
   return [
-    ...(checkpoint === null ? [] : [`checkpoint: ${from(checkpoint)},`]),
-    ...(outputDir === null ? [] : [`outputDir: ${from(outputDir)},`]),
-    ...(checkpoint === null && outputDir === null
-      ? []
-      : [
-          '// Paths outside this folder are not read. If your files are elsewhere:',
-          "// filesIn: '/data/crawls',",
-        ]),
-    ...(hasCheckpoint || kind === 'targets'
-      ? []
-      : [
-          '// If your runs write checkpoint files: a run whose file is not empty can be continued.',
-          `// checkpoint: (row) => \`checkpoints/\${row[${literal(columns.id)}]}.json\`,`,
-        ]),
+    checkpoint !== null && `checkpoint: ${from(checkpoint)},`,
+    outputDir !== null && `outputDir: ${from(outputDir)},`,
+    hasPath && '// Paths outside this folder are not read. If your files are elsewhere:',
+    hasPath && "// filesIn: '/data/crawls',",
+    mayHaveFiles &&
+      '// If your runs write checkpoint files: a run whose file is not empty can be continued.',
+    mayHaveFiles && `// checkpoint: (row) => \`checkpoints/\${row[${literal(columns.id)}]}.json\`,`,
   ]
 }
 

@@ -2,14 +2,13 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { TRUSTED_OBSERVER } from '../../../core/decide/liveness.ts'
-import { shortId } from '../../../core/model/id.ts'
+import { shortId, type TargetId } from '../../../core/model/id.ts'
 import type { Action, Decision } from '../../../core/model/verdict.ts'
 import type { PolicyOf } from '../../../core/model/policy-of.ts'
 import { REAL_CLOCK } from '../../../core/host/clock.ts'
 import { makeOperatorContext } from '../../../core/recovery/context.ts'
 import { recover, type Recovery } from '../../../core/recovery/recover.ts'
 import { openStore } from '../../../core/store/open.ts'
-import type { Store } from '../../../core/store/store.ts'
 import { withAdoptedTables } from '../adopted-store.ts'
 import type { Mapping } from '../mapping.ts'
 
@@ -55,9 +54,23 @@ export async function dryRun(
       const recovery = await recover(context, { dryRun: true, observer: TRUSTED_OBSERVER })
       const [unreadable] = store.unreadable
       if (unreadable) return { error: unreadable.because }
-      const judged =
-        mapping.kind === 'runs' ? judgeRuns(recovery) : await judgeTargets(recovery, store)
-      return { ...judged, warnings: store.warnings }
+      const examples: JudgedRow[] = []
+      const rows = judgedRows(recovery, mapping.kind)
+      const isQuiet = ({ action }: Decision): boolean => action === 'leave' || action === 'wait'
+      const sorted = rows.toSorted((a, b) => Number(isQuiet(a)) - Number(isQuiet(b)))
+      for (const { target, row, ...decision } of sorted.slice(0, EXAMPLES_MAX)) {
+        const found = target === null ? null : await store.target(target)
+        examples.push({ ...decision, row: found?.key ?? row })
+      }
+      const { runs } = recovery.assessment
+      const live =
+        mapping.kind === 'runs'
+          ? runs.length
+          : runs.reduce((sum, { run }) => sum + run.counts.targets.in_progress, 0)
+      const actions: Partial<Record<Action, number>> = {}
+      for (const { action } of rows) actions[action] = (actions[action] ?? 0) + 1
+      if (live > rows.length) actions.leave = live - rows.length
+      return { live, actions, examples, warnings: store.warnings }
     } finally {
       await store.close()
     }
@@ -66,39 +79,19 @@ export async function dryRun(
   }
 }
 
-function judgeRuns({ assessment: { runs: active } }: Recovery): Omit<DryRun, 'warnings'> {
-  const judged = active.map(({ run, decision }) => ({
-    ...decision,
-    row: run.adopted?.key ?? run.id,
-    source: run.source,
-  }))
-  const isQuiet = ({ action }: Decision): boolean => action === 'leave' || action === 'wait'
-  const examples = judged.toSorted((a, b) => Number(isQuiet(a)) - Number(isQuiet(b)))
-  return {
-    live: active.length,
-    actions: countActions(judged),
-    examples: examples.slice(0, EXAMPLES_MAX),
-  }
-}
-
-/** The whole table is one run; the verdicts are on its targets. */
-async function judgeTargets(
+/** In a table of targets the whole table is one run, and the verdicts are on its targets. */
+function judgedRows(
   { assessment, verdicts }: Recovery,
-  store: Store,
-): Promise<Omit<DryRun, 'warnings'>> {
-  const live = assessment.runs.reduce((sum, { run }) => sum + run.counts.targets.in_progress, 0)
-  const judged = verdicts.filter(({ target }) => target !== null)
-  const examples: JudgedRow[] = []
-  for (const { target, source, action, because } of judged.slice(0, EXAMPLES_MAX)) {
-    const found = await store.target(target!)
-    examples.push({ row: found?.key ?? shortId(target!), source, action, because })
-  }
-  const leave = live - judged.length
-  return { live, actions: { ...countActions(judged), ...(leave > 0 && { leave }) }, examples }
-}
-
-function countActions(judged: readonly Decision[]): Partial<Record<Action, number>> {
-  const counts: Partial<Record<Action, number>> = {}
-  for (const { action } of judged) counts[action] = (counts[action] ?? 0) + 1
-  return counts
+  kind: Mapping['kind'],
+): (JudgedRow & { target: TargetId | null })[] {
+  if (kind === 'runs')
+    return assessment.runs.map(({ run, decision }) => ({
+      ...decision,
+      row: run.adopted?.key ?? run.id,
+      source: run.source,
+      target: null,
+    }))
+  return verdicts.flatMap(({ target, source, action, because }) =>
+    target === null ? [] : [{ row: shortId(target), source, action, because, target }],
+  )
 }

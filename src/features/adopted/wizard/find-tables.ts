@@ -18,7 +18,6 @@ import { fileError } from '../../../core/store/sqlite/open.ts'
 import { quoteIdentifier, tableNameMistake } from '../identifiers.ts'
 import { ownTables } from '../table/sqlite-catalogue.ts'
 import {
-  allowedByChecks,
   qualifiedName,
   type ColumnType,
   type FoundColumn,
@@ -59,14 +58,14 @@ const VALUE_LENGTH_MAX = 80
 const SAMPLE_ROWS = 100_000
 
 /** A column as the catalogue describes it. `allowedValues`: those of an enum. */
-type CatalogueColumn = Omit<FoundColumn, 'values'> & { readonly checks: readonly string[] }
+type CatalogueColumn = Omit<FoundColumn, 'values'> & { readonly checks: readonly string[] | null }
 
 /** Returns why the rows of this table cannot be read instead of throwing, so that the scan continues. */
 type ReadValues = (column: string, rowsMax: number) => Promise<ValueCount[] | string> | ValueCount[]
 
 /** Adds the values of the columns that may be a status, and of every text column of the only table. */
 async function readTable(
-  { schema, table }: { schema: string | null; table: string },
+  { schema, table }: Pick<FoundTable, 'schema' | 'table'>,
   columns: readonly CatalogueColumn[],
   isOnly: boolean,
   readValues: ReadValues,
@@ -74,20 +73,47 @@ async function readTable(
   const isUsable = tableNameMistake(qualifiedName({ schema, table })) === null
   const found: FoundColumn[] = []
   let readError: string | null = null
-  for (const { checks, allowedValues, ...column } of columns) {
+  for (const { checks, ...column } of columns) {
     const isNamed = hasStatusName(column)
     const isRead = isUsable && readError === null && canHoldStatusValues(column)
     if (!isRead || !(isOnly || isNamed)) {
       found.push({ ...column, allowedValues: null, values: null })
       continue
     }
-    const allowed = allowedValues ?? allowedByChecks(checks, column.name)
-    const read = await readValues(column.name, isNamed ? Infinity : SAMPLE_ROWS)
-    if (typeof read === 'string') readError = read
-    const values = typeof read === 'string' ? null : read
-    found.push({ ...column, allowedValues: allowed, values })
+    const inChecks = checks?.map((check) => valuesInCheck(check, column.name))
+    const allowedValues = column.allowedValues ?? inChecks?.find((values) => values) ?? null
+    const values = await readValues(column.name, isNamed ? Infinity : SAMPLE_ROWS)
+    if (typeof values === 'string') readError = values
+    found.push({ ...column, allowedValues, values: typeof values === 'string' ? null : values })
   }
   return { schema, table, columns: found, readError }
+}
+
+type TypePatterns = readonly (readonly [ColumnType, RegExp])[]
+
+function typeOf(declared: string, patterns: TypePatterns): ColumnType {
+  return patterns.find(([, pattern]) => pattern.test(declared))?.[0] ?? 'other'
+}
+
+const QUOTED = /'(?:[^']|'')*'/g
+const CAST = /::\s*(?:character varying|[a-z_]+)(?:\(\d+\))?(?:\[\])?/gi
+const NAME = /"[^"]+"|`[^`]+`|\[\w+\]|[a-z_]\w*/gi
+
+/**
+ * Returns the values that a CHECK such as `status IN ('running', 'done')` allows. Null if it is about another column, or
+ * excludes values instead of listing them (`status <> ''`).
+ */
+export function valuesInCheck(check: string, column: string): string[] | null {
+  const quoted = check.match(QUOTED)
+  if (!quoted) return null
+  const rest = check.replaceAll(QUOTED, ' ').replaceAll(CAST, ' ')
+  if (!/^[\s()[\],=]*$/.test(rest.replaceAll(NAME, ' '))) return null
+  const names = rest
+    .match(NAME)
+    ?.map((name) => name.replaceAll(/["`[\]]/g, ''))
+    .filter((name) => !/^(check|in|any|array|or|is|null)$/i.test(name))
+  if (!names?.every((name) => name.toLowerCase() === column.toLowerCase())) return null
+  return quoted.map((value) => value.slice(1, -1).replaceAll("''", "'"))
 }
 
 // PostgreSQL
@@ -99,9 +125,10 @@ const IS_USER_TABLE = /* sql */ `
 `
 const POSTGRES_COLUMNS = /* sql */ `
   SELECT n.nspname AS schema, c.relname AS table, pg_table_is_visible(c.oid) AS visible,
-         a.attname AS name, format_type(a.atttypid, NULL) AS type, t.typtype = 'e' AS is_enum,
-         (SELECT array_agg(e.enumlabel::text ORDER BY e.enumsortorder) FROM pg_enum e WHERE e.enumtypid = t.oid) AS labels,
-         coalesce(k.indkey[0] = a.attnum AND k.indnkeyatts = 1, false) AS is_key,
+         a.attname AS name, format_type(a.atttypid, NULL) AS type,
+         (SELECT array_agg(e.enumlabel::text ORDER BY e.enumsortorder)
+            FROM pg_enum e WHERE e.enumtypid = t.oid) AS "allowedValues",
+         coalesce(k.indkey[0] = a.attnum AND k.indnkeyatts = 1, false) AS "isPrimaryKey",
          (SELECT array_agg(pg_get_constraintdef(o.oid))
             FROM pg_constraint o WHERE o.conrelid = c.oid AND o.contype = 'c' AND a.attnum = ANY (o.conkey)) AS checks
     FROM pg_class c
@@ -123,17 +150,17 @@ const POSTGRES_DENIED = /* sql */ `
    LIMIT 100
 `
 
-type PostgresColumn = {
-  schema: string
-  table: string
-  visible: boolean
-  name: string
-  type: string
-  is_enum: boolean
-  labels: string[] | null
-  is_key: boolean
-  checks: string[] | null
-}
+type PostgresColumn = CatalogueColumn & { schema: string; table: string; visible: boolean }
+
+const POSTGRES_TYPES: TypePatterns = [
+  ['timestamptz', /^timestamp with time zone$/],
+  ['timestamp', /^(timestamp without time zone|date)$/],
+  ['number', /^(smallint|integer|bigint|numeric|real|double precision)$/],
+  ['text', /^(text|character varying|character|citext|name)$/],
+  ['json', /^jsonb?$/],
+  ['uuid', /^uuid$/],
+  ['boolean', /^boolean$/],
+]
 
 const READ_TIMEOUT_MS = 3_000
 const TIMEOUTS = `SET LOCAL statement_timeout = ${READ_TIMEOUT_MS}; SET LOCAL lock_timeout = 1000`
@@ -147,10 +174,9 @@ async function findPostgresTables(text: string, only?: string): Promise<Database
   try {
     client = await connectTo(address, address.hosts.length === 1 ? 'any' : 'primary')
     await client.query('BEGIN READ ONLY')
-    const { rows } = await client.query<PostgresColumn>(POSTGRES_COLUMNS, [only ?? null])
-    const denied = await client.query<DeniedTables['tables'][number]>(POSTGRES_DENIED, [
-      only ?? null,
-    ])
+    const named = [only ?? null]
+    const { rows } = await client.query<PostgresColumn>(POSTGRES_COLUMNS, named)
+    const denied = await client.query<DeniedTables['tables'][number]>(POSTGRES_DENIED, named)
     const login = await client.query<{ login: string }>('SELECT current_user::text AS login')
     await client.query(TIMEOUTS)
     const tables: FoundTable[] = []
@@ -173,27 +199,12 @@ async function findPostgresTables(text: string, only?: string): Promise<Database
 function toColumn({
   name,
   type,
-  is_enum,
-  labels,
-  is_key,
+  isPrimaryKey,
+  allowedValues,
   checks,
 }: PostgresColumn): CatalogueColumn {
-  return {
-    name,
-    type: is_enum ? 'enum' : postgresType(type),
-    isPrimaryKey: is_key,
-    allowedValues: labels,
-    checks: checks ?? [],
-  }
-}
-
-function postgresType(type: string): ColumnType {
-  if (type === 'timestamp with time zone') return 'timestamptz'
-  if (type === 'timestamp without time zone' || type === 'date') return 'timestamp'
-  if (/^(smallint|integer|bigint|numeric|real|double precision)$/.test(type)) return 'number'
-  if (/^(text|character varying|character|citext|name)$/.test(type)) return 'text'
-  if (/^jsonb?$/.test(type)) return 'json'
-  return type === 'uuid' || type === 'boolean' ? type : 'other'
+  const kind = allowedValues ? 'enum' : typeOf(type, POSTGRES_TYPES)
+  return { name, type: kind, isPrimaryKey, allowedValues, checks }
 }
 
 /** Reads a sample if all rows take too long. */
@@ -285,59 +296,45 @@ function toReadError(error: unknown, path: string): unknown {
 async function readSqliteTables(db: DatabaseSync, only: string | undefined): Promise<FoundTable[]> {
   const listed = db.prepare(SQLITE_TABLES).all() as { name: string; sql: string }[]
   const own = ownTables(listed.map(({ name }) => name))
-  const wanted = listed.filter(
-    ({ name }) =>
-      !own.has(name) && (only === undefined || name.toLowerCase() === only.toLowerCase()),
-  )
   const tables: FoundTable[] = []
-  for (const { name: table, sql } of wanted) {
-    const columns = sqliteColumns(db, table, sql)
+  for (const { name: table, sql } of listed) {
+    if (own.has(table) || (only ?? table).toLowerCase() !== table.toLowerCase()) continue
+    const hasRowid = db.prepare(SQLITE_HAS_ROWID).get({ table })?.['wr'] === 0
     const readValues: ReadValues = (column, rowsMax) =>
-      readSqliteValues(db, table, column, Math.min(rowsMax, SQLITE_ROWS_MAX))
+      db
+        .prepare(/* sql */ `
+      SELECT substr(value, 1, ${VALUE_LENGTH_MAX}) AS value, count(*) AS count
+        FROM (SELECT ${quoteIdentifier(column)} AS value FROM ${quoteIdentifier(table)}
+               ${hasRowid ? 'ORDER BY rowid DESC' : ''} LIMIT ${Math.min(rowsMax, SQLITE_ROWS_MAX)})
+       WHERE typeof(value) = 'text' GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ${VALUES_MAX + 1}
+    `)
+        .all() as ValueCount[]
+    const columns = sqliteColumns(db, table, sql)
     tables.push(await readTable({ schema: null, table }, columns, only !== undefined, readValues))
   }
   return tables
 }
 
-type SqliteColumn = { name: string; type: string; pk: number }
+/** By the declared type, which SQLite does not enforce. */
+const SQLITE_TYPES: TypePatterns = [
+  ['boolean', /bool/i],
+  ['timestamptz', /date|time/i],
+  ['json', /json/i],
+  ['uuid', /uuid|guid/i],
+  ['text', /char|text|clob|enum|string/i],
+  ['number', /int|real|doub|floa|num|dec|serial/i],
+]
 
 function sqliteColumns(db: DatabaseSync, table: string, sql: string): CatalogueColumn[] {
-  const rows = db.prepare(SQLITE_COLUMNS).all({ table }) as SqliteColumn[]
+  type Row = { name: string; type: string; pk: number }
+  const rows = db.prepare(SQLITE_COLUMNS).all({ table }) as Row[]
   const hasSingleKey = rows.filter(({ pk }) => pk > 0).length === 1
-  const checks = sql.match(/\bCHECK\s*\((?:[^()']|'(?:[^']|'')*'|\([^()]*\))*\)/gi) ?? []
+  const checks = sql.match(/\bCHECK\s*\((?:[^()']|'(?:[^']|'')*'|\([^()]*\))*\)/gi)
   return rows.map(({ name, type, pk }) => ({
     name,
-    type: sqliteType(type),
+    type: typeOf(type, SQLITE_TYPES),
     isPrimaryKey: pk > 0 && hasSingleKey,
     allowedValues: null,
     checks,
   }))
-}
-
-/** By the declared type, which SQLite does not enforce. */
-function sqliteType(declared: string): ColumnType {
-  const type = declared.toLowerCase()
-  if (/bool/.test(type)) return 'boolean'
-  if (/date|time/.test(type)) return 'timestamptz'
-  if (/json/.test(type)) return 'json'
-  if (/uuid|guid/.test(type)) return 'uuid'
-  if (/char|text|clob|enum|string/.test(type)) return 'text'
-  if (/int|real|doub|floa|num|dec|serial/.test(type)) return 'number'
-  return 'other'
-}
-
-function readSqliteValues(
-  db: DatabaseSync,
-  table: string,
-  column: string,
-  rowsMax: number,
-): ValueCount[] {
-  const hasRowid = db.prepare(SQLITE_HAS_ROWID).get({ table })?.['wr'] === 0
-  const rows = db.prepare(/* sql */ `
-    SELECT substr(value, 1, ${VALUE_LENGTH_MAX}) AS value, count(*) AS count
-      FROM (SELECT ${quoteIdentifier(column)} AS value FROM ${quoteIdentifier(table)}
-             ${hasRowid ? 'ORDER BY rowid DESC' : ''} LIMIT ${rowsMax})
-     WHERE typeof(value) = 'text' GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ${VALUES_MAX + 1}
-  `)
-  return rows.all() as ValueCount[]
 }

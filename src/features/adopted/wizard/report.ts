@@ -2,6 +2,8 @@ import { unstuckCommand } from '../../../lib/text/shell-command.ts'
 import { ACTIONS, type Action } from '../../../core/model/verdict.ts'
 import type { TextWriter } from '../../../lib/terminal/text-writer.ts'
 import { formatSource, plural } from '../../../presenters/format.ts'
+import { adoptedText, configText, type ConfigEntry, type ConfigTarget } from './config-text.ts'
+import { qualifiedName } from './columns.ts'
 import type { DryRun, DryRunFailure } from './dry-run.ts'
 import type { DatabaseScan, DeniedTables } from './find-tables.ts'
 import type { Proposal, RejectedTable } from './propose.ts'
@@ -15,19 +17,57 @@ export type EvaluatedProposal = {
   readonly dryRun: DryRun | DryRunFailure
 }
 
-export type Findings = {
+export type Report = {
   readonly scan: DatabaseScan
   readonly evaluated: readonly EvaluatedProposal[]
   readonly doubtful: readonly Proposal[]
   readonly rejected: readonly RejectedTable[]
+  /** For the config. */
+  readonly entries: readonly ConfigEntry[]
+  readonly config: ConfigTarget
 }
+
+export type ConfigAction = 'written' | 'replaced' | 'kept' | 'shown'
 
 const LISTED_MAX = 12
 const GRANTS_MAX = 3
 
+/** The data of the command. */
+export function reportView(report: Report, action: ConfigAction) {
+  const { scan, evaluated, doubtful, rejected, entries, config } = report
+  const proposalView = ({ isSure, options, ...shown }: Proposal) => ({
+    ...shown,
+    sure: isSure,
+    mapping: options,
+  })
+  const notEvaluated = { name: null, adopted: false, dryRun: null, dryRunError: null }
+  return {
+    database: scan.location,
+    tables: scan.tables.length,
+    proposals: [
+      ...evaluated.map(({ proposal, name, isAdopted, dryRun }) => ({
+        ...proposalView(proposal),
+        name,
+        adopted: isAdopted,
+        dryRun: 'live' in dryRun ? dryRun : null,
+        dryRunError: 'error' in dryRun ? dryRun.error : null,
+      })),
+      ...doubtful.map((proposal) => ({ ...proposalView(proposal), ...notEvaluated })),
+    ],
+    rejected: rejected.map(({ table, because }) => ({ table, because })),
+    unreadable: (scan.denied?.tables ?? []).map(qualifiedName),
+    config: { path: config.path, action, text: entries.length > 0 ? codeFor(report) : null },
+  }
+}
+
+/** The whole config, or the part to add to an existing one. */
+export function codeFor({ entries, config }: Pick<Report, 'entries' | 'config'>): string {
+  return config.exists ? adoptedText(entries) : configText(entries, config.ownDbCode)
+}
+
 /** Prints what was found. `isRequested`: the user named one table. */
-export function printFindings(writer: TextWriter, findings: Findings, isRequested: boolean): void {
-  const { scan, evaluated, doubtful, rejected } = findings
+export function printFindings(writer: TextWriter, report: Report, isRequested: boolean): void {
+  const { scan, evaluated, doubtful, rejected } = report
   const { location, tables, denied } = scan
   writer.paragraph(`${plural(tables.length, 'table')} in ${location}. Nothing there is changed.`)
   for (const one of evaluated) printProposal(writer, one)
@@ -37,9 +77,9 @@ export function printFindings(writer: TextWriter, findings: Findings, isRequeste
       `- ${table}: ${reasons.join(', ')}; but ${doubts.join(', ')}. \`${unstuckCommand('adopt', [], { table })}\``,
     )
   printRejected(writer, rejected, isRequested)
-  const isAllDenied = tables.length === 0 && denied !== null && denied.tables.length > 0
-  if (denied && !isRequested) printDenied(writer, denied)
-  if (evaluated.length > 0 || isAllDenied) return
+  const hasDenied = denied !== null && denied.tables.length > 0
+  if (hasDenied && !isRequested) printDenied(writer, denied)
+  if (evaluated.length > 0 || (hasDenied && tables.length === 0)) return
   writer.blank()
   writer.paragraph(
     isRequested
@@ -99,10 +139,8 @@ function printDryRun(
   if (live === 0) return writer.paragraph(`No row of ${name} is live now.`)
   const rows = plural(live, 'live row')
   writer.line({ text: `What \`unstuck recover\` would do with its ${rows} now`, style: 'strong' })
-  for (const action of ACTIONS) {
-    const count = actions[action]
-    if (count !== undefined) writer.paragraph(`- ${count} ${ACTION_EFFECTS[action]}`)
-  }
+  for (const action of ACTIONS.filter((one) => actions[one] !== undefined))
+    writer.paragraph(`- ${actions[action]} ${ACTION_EFFECTS[action]}`)
   for (const { row, source, action, because } of examples) {
     if (action === 'leave') continue
     const subject =
@@ -113,9 +151,9 @@ function printDryRun(
   }
 }
 
-function listed(names: readonly string[]): string {
+function listed(names: readonly string[], more = (n: number): string => ` and ${n} more`): string {
   const rest = names.length - LISTED_MAX
-  return names.slice(0, LISTED_MAX).join(', ') + (rest > 0 ? ` and ${rest} more` : '')
+  return names.slice(0, LISTED_MAX).join(', ') + (rest > 0 ? more(rest) : '')
 }
 
 /** Tables without anything like a status are listed by name only, unless the user named one. */
@@ -126,27 +164,24 @@ function printRejected(
 ): void {
   if (rejected.length === 0) return
   const described = rejected.filter(({ hasNoStatus }) => isRequested || !hasNoStatus)
-  const withoutStatus = rejected.filter((one) => !described.includes(one)).map(({ table }) => table)
+  const named = rejected.filter((one) => !described.includes(one)).map(({ table }) => table)
   writer.heading('Rejected')
   for (const { table, because } of described.slice(0, LISTED_MAX))
     writer.paragraph(`- ${table}: ${because}.`)
   if (described.length > LISTED_MAX)
     writer.paragraph(`- and ${described.length - LISTED_MAX} more; --json lists all.`)
-  if (withoutStatus.length > 0)
+  if (named.length > 0)
     writer.paragraph(
-      `- without a column named like a status: ${listed(withoutStatus)}. ` +
+      `- without a column named like a status: ${listed(named)}. ` +
         '`--table NAME` examines one table, `--status COLUMN` names its status.',
     )
 }
 
 function printDenied(writer: TextWriter, { login, tables }: DeniedTables): void {
-  if (tables.length === 0) return
   writer.blank()
-  const names = tables.map(({ schema, table }) => `${schema}.${table}`)
-  const list = `${names.slice(0, LISTED_MAX).join(', ')}${names.length > LISTED_MAX ? ' …' : ''}`
   writer.paragraph(
     { text: 'Not readable: ', style: 'warn' },
-    `${list}. The login ${login} lacks the right; these statements grant it:`,
+    `${listed(tables.map(qualifiedName), () => ' …')}. The login ${login} lacks the right; these statements grant it:`,
   )
   for (const grant of grantsFor({ login, tables: tables.slice(0, GRANTS_MAX) }))
     writer.paragraph(`  \`${grant}\``)
@@ -154,17 +189,46 @@ function printDenied(writer: TextWriter, { login, tables }: DeniedTables): void 
 
 /** The statements that let a login read these tables. */
 export function grantsFor({ login, tables }: DeniedTables): string[] {
-  const to = quoteIfNeeded(login)
-  const schemas = [...new Set(tables.map(({ schema }) => quoteIfNeeded(schema)))]
-  return [
-    ...schemas.map((schema) => `GRANT USAGE ON SCHEMA ${schema} TO ${to};`),
-    ...tables.map(
-      ({ schema, table }) =>
-        `GRANT SELECT ON ${quoteIfNeeded(schema)}.${quoteIfNeeded(table)} TO ${to};`,
-    ),
-  ]
+  const quote = (name: string): string =>
+    /^[a-z_][a-z0-9_]*$/.test(name) ? name : `"${name.replaceAll('"', '""')}"`
+  const schemas = new Set(tables.map(({ schema }) => `USAGE ON SCHEMA ${quote(schema)}`))
+  const rights = tables.map(({ schema, table }) => `SELECT ON ${quote(schema)}.${quote(table)}`)
+  return [...schemas, ...rights].map((right) => `GRANT ${right} TO ${quote(login)};`)
 }
 
-function quoteIfNeeded(name: string): string {
-  return /^[a-z_][a-z0-9_]*$/.test(name) ? name : `"${name.replaceAll('"', '""')}"`
+/** Prints what goes into the config. `isRefused`: it was not written because there is one already. */
+export function printConfigHint(
+  writer: TextWriter,
+  { exists, path }: ConfigTarget,
+  isRefused: boolean,
+): void {
+  const kept = isRefused ? `${path} exists and was not changed. ` : ''
+  writer.blank()
+  writer.paragraph(
+    exists
+      ? `${kept}Add this to it, or the tables to its \`adopted\`:`
+      : `\`--write\` writes this to ${path}:`,
+  )
+  writer.blank()
+}
+
+/** Prints what was done, and the next commands. */
+export function printOutcome(writer: TextWriter, report: Report, action: ConfigAction): void {
+  const { entries, evaluated, config } = report
+  if (evaluated.length === 0) return
+  writer.blank()
+  if (entries.length === 0) return writer.paragraph(`${config.path} has all of this already.`)
+  if (action === 'written' || action === 'replaced')
+    writer.paragraph({ text: action, style: 'good' }, ` ${config.path}`)
+  writer.line({ text: 'Next', style: 'strong' })
+  if (config.variable !== null) {
+    const { name, isSet } = config.variable
+    writer.paragraph(
+      isSet
+        ? `  Set ${name} wherever Unstuck runs, as it is here: the config reads the address from it.`
+        : `  Set ${name} to the address wherever Unstuck runs: the config does not contain the password.`,
+    )
+  }
+  writer.paragraph('  `npx unstuck recover --dry-run`')
+  writer.paragraph('  `npx unstuck serve`')
 }
