@@ -1,8 +1,8 @@
-import type { Cell } from './make-row.ts'
 import type { AdoptedColumns, Mapping } from '../mapping.ts'
-import type { RowChange } from './table.ts'
+import type { Cell, RowChange } from './table.ts'
 import { closest } from '../../../core/model/closest.ts'
 import { UsageError } from '../../../core/model/errors.ts'
+import { didYouMean } from '../../../core/model/fields.ts'
 
 /** The mapped columns of a table, from the database's catalogue. */
 
@@ -39,41 +39,32 @@ export type CatalogueColumn = {
 export const TIME_FIELDS = ['startedAt', 'finishedAt', 'heartbeatAt', 'activityAt'] as const
 export type TimeField = (typeof TIME_FIELDS)[number]
 
-const NUMBERS: readonly ColumnKind[] = ['integer', 'number', 'text', 'any']
-const TIMES: readonly ColumnKind[] = [
-  'timestamptz',
-  'timestamp',
-  'date',
-  'text',
-  'integer',
-  'number',
-  'any',
-]
-/** The allowed kinds per field; without an entry: all. */
-const ALLOWED_KINDS: Partial<Record<MappedField, readonly ColumnKind[]>> = {
-  id: ['text', 'uuid', 'integer', 'number', 'any'],
-  status: ['text', 'enum', 'any'],
-  error: ['text', 'json', 'any'],
-  startedAt: TIMES,
-  finishedAt: TIMES,
-  heartbeatAt: TIMES,
-  activityAt: TIMES,
-  extracted: NUMBERS,
-  skipped: NUMBERS,
-  done: NUMBERS,
-  total: NUMBERS,
-  page: NUMBERS,
-  pageTarget: NUMBERS,
-  attempts: NUMBERS,
+type Requirement = { readonly kinds: readonly ColumnKind[]; readonly expected: string }
+
+const NUMBER: Requirement = { kinds: ['integer', 'number', 'text', 'any'], expected: 'a number' }
+const TIME: Requirement = {
+  kinds: ['timestamptz', 'timestamp', 'date', 'text', 'integer', 'number', 'any'],
+  expected: 'a time, text or a number',
 }
-const EXPECTED_TYPES: Partial<Record<MappedField, string>> = {
-  id: 'text, a uuid or a whole number',
-  status: 'text or an enum',
-  error: 'text',
-  startedAt: 'a time, text or a number',
-  finishedAt: 'a time, text or a number',
-  heartbeatAt: 'a time, text or a number',
-  activityAt: 'a time, text or a number',
+/** What the column of a field must hold; without an entry: anything. */
+const REQUIREMENTS: Partial<Record<MappedField, Requirement>> = {
+  id: {
+    kinds: ['text', 'uuid', 'integer', 'number', 'any'],
+    expected: 'text, a uuid or a whole number',
+  },
+  status: { kinds: ['text', 'enum', 'any'], expected: 'text or an enum' },
+  error: { kinds: ['text', 'json', 'any'], expected: 'text' },
+  startedAt: TIME,
+  finishedAt: TIME,
+  heartbeatAt: TIME,
+  activityAt: TIME,
+  extracted: NUMBER,
+  skipped: NUMBER,
+  done: NUMBER,
+  total: NUMBER,
+  page: NUMBER,
+  pageTarget: NUMBER,
+  attempts: NUMBER,
 }
 
 /** The mapped fields with their column names. */
@@ -111,18 +102,13 @@ export function matchColumns<C extends CatalogueColumn>(
     const column = found.find((one) => isSame(one.name, name))
     const at = `columns.${field}`
     if (!column) {
-      const hint = closest(
-        name,
-        found.map((one) => one.name),
-      )
-      mistakes.push(`${at}: there is no column ${name}${hint ? `; did you mean ${hint}?` : '.'}`)
+      const names = found.map((one) => one.name)
+      mistakes.push(`${at}: there is no column ${name}${didYouMean(name, names) || '.'}`)
       continue
     }
-    const kinds = ALLOWED_KINDS[field]
-    if (kinds && !kinds.includes(column.kind)) {
-      const expected = EXPECTED_TYPES[field] ?? 'a number'
+    const { kinds, expected } = REQUIREMENTS[field] ?? {}
+    if (kinds && !kinds.includes(column.kind))
       mistakes.push(`${at}: ${column.name} is of type ${column.type}, and must be ${expected}.`)
-    }
     if (column.isComputed && writableFields(mapping).includes(field)) {
       mistakes.push(`${at}: ${column.name} is computed by the database and cannot be written.`)
     }
@@ -240,24 +226,17 @@ export function toAssignments(
 /** From this size on an index on the status matters. */
 export const MANY_ROWS = 10_000
 
-export function noIndexWarning(table: string, status: string): string {
-  return (
-    `${table} has more than ${MANY_ROWS} rows and no index on ${status}: each check reads the whole table. ` +
-    'Add an index.'
-  )
-}
-
-export function timeZoneWarning(table: string, columns: readonly string[], zone: string): string {
-  return (
-    `${table}: times in ${columns.join(', ')} have no time zone and are read as UTC, but the database uses ${zone}. ` +
-    `Set timeZone: '${zone}' if they are in that zone, or timeZone: 'UTC'.`
-  )
-}
-
-export function notUniqueWarning(table: string, id: string): string {
-  return `${table} has no unique index on ${id}: rows that share an id are listed, but not changed.`
-}
-
-export function readOnlyWarning(table: string, grant: string): string {
-  return `${table} can be read, but its rows cannot be changed: ${grant}`
+/** Warns about missing indexes. `isSlow`: it has many rows, and no index on the status. */
+export function indexWarnings(
+  table: string,
+  id: string,
+  status: string,
+  { isUnique, isSlow }: { readonly isUnique: boolean; readonly isSlow: boolean },
+): string[] {
+  return [
+    !isUnique &&
+      `${table} has no unique index on ${id}: rows that share an id are listed, but not changed.`,
+    isSlow &&
+      `${table} has more than ${MANY_ROWS} rows and no index on ${status}: each check reads the whole table. Add an index.`,
+  ].filter((warning) => warning !== false)
 }

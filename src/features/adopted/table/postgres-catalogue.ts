@@ -4,18 +4,16 @@ import { type Database, sql } from '../../../core/store/postgres/database.ts'
 import {
   type CatalogueColumn,
   type ColumnKind,
+  indexWarnings,
   MANY_ROWS,
   type MappedField,
   mappingError,
   matchColumns,
-  noIndexWarning,
-  notUniqueWarning,
-  readOnlyWarning,
   TIME_FIELDS,
-  timeZoneWarning,
   writableFields,
 } from './columns.ts'
 import type { Mapping } from '../mapping.ts'
+import type { Catalogue } from './user-table.ts'
 
 // Without the server's own tables and Unstuck's.
 const IS_USER_TABLE = /* sql */ `n.nspname NOT IN ('pg_catalog', 'information_schema', 'unstuck') AND n.nspname NOT LIKE 'pg\\_toast%'`
@@ -106,17 +104,11 @@ export type PostgresColumn = CatalogueColumn & {
   readonly canWrite: boolean
 }
 
-export type PostgresCatalogue = {
-  /** Quoted, with its schema. */
-  readonly table: string
-  readonly columns: ReadonlyMap<MappedField, PostgresColumn>
+export type PostgresCatalogue = Catalogue<PostgresColumn> & {
   /** All readable columns, for user functions. */
   readonly readable: readonly PostgresColumn[]
-  /** An index lists the distinct values of the status. */
-  readonly isStatusIndexed: boolean
   /** The GRANT that this login lacks to write; null if none. */
   readonly missingGrant: string | null
-  readonly warnings: readonly string[]
 }
 
 /** Reads the table from the catalogue, with the rights of this login. */
@@ -138,7 +130,9 @@ export async function readPostgresCatalogue(
     isStatusIndexed: indexes.some((one) => one.column === status.name && one.is_ordered),
     missingGrant,
     warnings: [
-      ...(missingGrant === null ? [] : [readOnlyWarning(table.quoted, missingGrant)]),
+      ...(missingGrant === null
+        ? []
+        : [`${table.quoted} can be read, but its rows cannot be changed: ${missingGrant}`]),
       ...(await warningsFor(db, table, columns, indexes)),
       ...(mapping.hasExplicitTimeZone ? [] : await timeZoneWarnings(db, table, columns)),
     ],
@@ -248,26 +242,22 @@ function grantOf(
 async function warningsFor(
   db: Database,
   { kind, quoted }: TableRow,
-  columns: ReadonlyMap<MappedField, PostgresColumn>,
+  columns: MappedColumns,
   indexes: readonly IndexRow[],
 ): Promise<string[]> {
   if (kind !== 'r' && kind !== 'p') return []
   const [id, status] = [columns.get('id')!, columns.get('status')!]
   const isUnique = indexes.some(({ column, is_unique }) => column === id.name && is_unique)
   const hasIndex = indexes.some(({ column }) => column === status.name)
-  return [
-    ...(isUnique ? [] : [notUniqueWarning(quoted, id.quoted)]),
-    ...(hasIndex || !(await hasManyRows(db, quoted, id))
-      ? []
-      : [noIndexWarning(quoted, status.quoted)]),
-  ]
+  const isSlow = !hasIndex && (await hasManyRows(db, quoted, id))
+  return indexWarnings(quoted, id.quoted, status.quoted, { isUnique, isSlow })
 }
 
 /** Programs usually write times without a zone in the server's time zone. */
 async function timeZoneWarnings(
   db: Database,
   { quoted }: TableRow,
-  columns: ReadonlyMap<MappedField, PostgresColumn>,
+  columns: MappedColumns,
 ): Promise<string[]> {
   const unzoned = TIME_FIELDS.flatMap((field) => columns.get(field) ?? [])
     .filter(({ kind }) => kind === 'timestamp' || kind === 'date')
@@ -275,7 +265,13 @@ async function timeZoneWarnings(
   if (unzoned.length === 0) return []
   const [found] = await db.all<{ zone: string }>(ZONE)
   const isUtc = /^(Etc\/)?(UTC|UCT|GMT|Zulu|Universal|Greenwich)$/i.test(found!.zone)
-  return isUtc ? [] : [timeZoneWarning(quoted, [...new Set(unzoned)], found!.zone)]
+  if (isUtc) return []
+  const { zone } = found!
+  const names = [...new Set(unzoned)].join(', ')
+  return [
+    `${quoted}: times in ${names} have no time zone and are read as UTC, but the database uses ${zone}. ` +
+      `Set timeZone: '${zone}' if they are in that zone, or timeZone: 'UTC'.`,
+  ]
 }
 
 async function hasManyRows(

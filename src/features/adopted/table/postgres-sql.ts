@@ -1,3 +1,4 @@
+import type { Millis } from '../../../core/model/time.ts'
 import { stripNul } from '../../../core/store/postgres/strip-nul.ts'
 import type { PostgresCatalogue, PostgresColumn } from './postgres-catalogue.ts'
 import { timestamp } from '../../../core/store/postgres/database.ts'
@@ -11,12 +12,13 @@ import {
   type TimeField,
 } from './columns.ts'
 import type { Mapping } from '../mapping.ts'
-import { type TimeFormat, formatTimestamp } from './timestamps.ts'
+import type { RawTime, TimeStorage } from './timestamps.ts'
 import { timestampSql } from './postgres-timestamps.ts'
-import type { AdoptedRow } from './table.ts'
+import type { AdoptedRow, RowFilter } from './table.ts'
+import type { BoundValues, TableSql } from './user-table.ts'
 
 /** The bound values of one statement. */
-export class BindValues {
+export class PostgresValues implements BoundValues {
   readonly all: unknown[] = []
   readonly #timeZone: string
   #boundZone: string | undefined
@@ -38,9 +40,11 @@ export class BindValues {
 const EMPTY_CHECKPOINT = String.raw`^\s*(\{\s*\}|null)?\s*$`
 
 /** Parts of the statements on a table. */
-export class PostgresSql {
+export class PostgresSql implements TableSql<PostgresValues> {
   readonly table: string
-  readonly id: PostgresColumn
+  readonly id: string
+  readonly byStart: string
+  readonly #id: PostgresColumn
   readonly #mapping: Mapping
   readonly #catalogue: PostgresCatalogue
 
@@ -48,22 +52,40 @@ export class PostgresSql {
     this.#mapping = mapping
     this.#catalogue = catalogue
     this.table = catalogue.table
-    this.id = catalogue.columns.get('id')!
+    this.#id = catalogue.columns.get('id')!
+    this.id = this.#id.quoted
+    // The selected column, so that the time is computed once.
+    this.byStart = mapping.columns.startedAt === undefined ? '' : '"t:startedAt" DESC NULLS LAST, '
   }
 
-  /** The column as text; NULL if it is not mapped. */
+  values(): PostgresValues {
+    return new PostgresValues(this.#mapping.timeZone)
+  }
+
+  get key(): string {
+    return this.text('id')
+  }
+
+  get hasId(): string {
+    return `${this.id} IS NOT NULL`
+  }
+
+  column(field: MappedField): string {
+    return this.#catalogue.columns.get(field)?.quoted ?? 'NULL'
+  }
+
   text(field: MappedField): string {
     const column = this.#catalogue.columns.get(field)
     return column ? `${column.quoted}::text` : 'NULL::text'
   }
 
-  timestamp(field: TimeField, values: BindValues): string {
+  #timestamp(field: TimeField, values: PostgresValues): string {
     const column = this.#catalogue.columns.get(field)
     return column ? timestampSql(column.quoted, column.kind, () => values.zone) : 'NULL::float8'
   }
 
   /** Compares the status in its own type, so that an index can be used. */
-  isOneOf(spellings: readonly string[], values: BindValues): string {
+  isOneOf(spellings: readonly string[], values: PostgresValues): string {
     const { quoted, kind, base, castTo } = this.#catalogue.columns.get('status')!
     const list = `${values.bind(spellings.map(stripNul))}::text[]`
     const isOwnType = kind === 'enum' || base === 'citext'
@@ -72,19 +94,46 @@ export class PostgresSql {
       : `${quoted} = ANY (${list})`
   }
 
-  isId(key: string, values: BindValues, is: '=' | '<' | '>' = '='): string {
-    return `${this.id.quoted} ${is} ${values.bind(key)}::${this.id.castTo}`
+  /** Users type ids, and the server throws on a wrong type. */
+  isValidKey(key: string): boolean {
+    return fitsType(this.#id, key)
+  }
+
+  isId(key: string, values: PostgresValues, is: '=' | '>' = '='): string {
+    return `${this.id} ${is} ${values.bind(key)}::${this.#id.castTo}`
+  }
+
+  /** A text that PostgreSQL cannot store matches nothing. */
+  isText(field: MappedField, text: string, values: PostgresValues): string {
+    return stripNul(text) === text ? `${this.text(field)} = ${values.bind(text)}` : 'false'
+  }
+
+  isLike(field: MappedField, pattern: string): string {
+    return `${this.text(field)} ILIKE ${pattern}`
+  }
+
+  isSince(at: Millis, values: PostgresValues): string {
+    return `${this.#timestamp('startedAt', values)} >= ${values.bind(at)}::float8`
+  }
+
+  isAfter({ startedAt, key }: NonNullable<RowFilter['after']>, values: PostgresValues): string {
+    const started = `coalesce(${this.#timestamp('startedAt', values)}, '-infinity')`
+    const at = `${values.bind(startedAt ?? -Infinity)}::float8`
+    // An id of another type is that of a row of another table: rows of the same time come before it.
+    return this.isValidKey(key)
+      ? `(${started}, ${this.id}) < (${at}, ${values.bind(key)}::${this.#id.castTo})`
+      : `${started} < ${at}`
   }
 
   /**
    * Each mapped column as `c:FIELD` with its exact value, times also as `t:FIELD` in milliseconds, and the columns for
    * user functions as `u:NUMBER` in their own types.
    */
-  columns(values: BindValues): string {
+  columns(values: PostgresValues): string {
     const { columns } = this.#catalogue
-    const cells = [...columns.keys()].map((field) => `${this.#cell(field)} AS "c:${field}"`)
+    const cells = [...columns.keys()].map((field) => `${this.cell(field)} AS "c:${field}"`)
     const timestamps = TIME_FIELDS.filter((field) => columns.has(field)).map(
-      (field) => `${this.timestamp(field, values)} AS "t:${field}"`,
+      (field) => `${this.#timestamp(field, values)} AS "t:${field}"`,
     )
     const user = this.userColumns().map(({ quoted }, at) => `${quoted} AS "u:${at}"`)
     const hasContent = `coalesce(${this.text('checkpoint')} !~* '${EMPTY_CHECKPOINT}', false) AS "hasCheckpoint"`
@@ -99,56 +148,48 @@ export class PostgresSql {
   }
 
   /** No mapped column has changed since it was read, and no other row has the same id. */
-  isUnchanged(row: AdoptedRow, values: BindValues): string {
-    const { quoted } = this.id
-    const id = `${values.bind(row.key)}::${this.id.castTo}`
+  isUnchanged(row: AdoptedRow, values: PostgresValues): string {
+    const id = `${values.bind(row.key)}::${this.#id.castTo}`
     const conditions = [
-      `${quoted} = ${id}`,
-      `(SELECT count(*) FROM ${this.table} AS other WHERE other.${quoted} = ${id}) = 1`,
+      `${this.id} = ${id}`,
+      `(SELECT count(*) FROM ${this.table} AS other WHERE other.${this.id} = ${id}) = 1`,
     ]
     for (const [field, name] of mappedFields(this.#mapping)) {
       const was = values.bind(row.snapshot[name] ?? null)
-      conditions.push(`${this.#cell(field)} IS NOT DISTINCT FROM ${was}::text`)
+      conditions.push(`${this.cell(field)} IS NOT DISTINCT FROM ${was}::text`)
     }
     return conditions.join(' AND ')
   }
 
-  /** `column = value`. `format` applies to times in columns of text or numbers. */
+  /** `column = value`. `time`: what a column of text or numbers gets for a time. */
   assignment(
     field: MappedField,
-    assignment: Assignment,
-    format: TimeFormat,
-    values: BindValues,
+    to: Assignment,
+    time: RawTime | null,
+    values: PostgresValues,
   ): string {
     const column = this.#catalogue.columns.get(field)!
-    if (assignment.kind === 'timestamp') {
-      return `${column.quoted} = ${this.#timeValue(assignment.at, column, format, values)}`
+    const { quoted, castTo } = column
+    if (to.kind !== 'timestamp') {
+      const isFitted = to.kind === 'value' && to.value !== null
+      const value = isFitted ? fitToColumn(String(to.value), field, column) : to.value
+      return `${quoted} = ${values.bind(value)}::${castTo}`
     }
-    const { kind, value } = assignment
-    const raw =
-      kind === 'restored' || value === null ? value : fitToColumn(String(value), field, column)
-    return `${column.quoted} = ${values.bind(raw)}::${column.castTo}`
+    if (time !== null) return `${quoted} = ${values.bind(String(time))}::${castTo}`
+    const at = timestamp(values.bind(to.at))
+    return column.kind === 'timestamptz'
+      ? `${quoted} = ${at}`
+      : `${quoted} = ((${at}) AT TIME ZONE ${values.zone})::${castTo}`
   }
 
-  #timeValue(
-    at: number,
-    { kind, castTo }: PostgresColumn,
-    format: TimeFormat,
-    values: BindValues,
-  ): string {
-    switch (kind) {
-      case 'timestamptz':
-        return timestamp(values.bind(at))
-      case 'timestamp':
-      case 'date':
-        return `((${timestamp(values.bind(at))}) AT TIME ZONE ${values.zone})::${castTo}`
-      default:
-        return `${values.bind(String(formatTimestamp(at, format, this.#mapping.timeZone)))}::${castTo}`
-    }
+  timeStorage(field: MappedField): TimeStorage | null {
+    const { kind, base } = this.#catalogue.columns.get(field) ?? {}
+    if (kind === 'text' || kind === 'number') return kind
+    return kind === 'integer' ? (base === 'int8' ? 'integer' : 'seconds') : null
   }
 
   /** The value that is kept and compared; a digest of a checkpoint, which may be long. */
-  #cell(field: MappedField): string {
+  cell(field: MappedField): string {
     const text = this.text(field)
     return field === 'checkpoint' ? `length(${text}) || ':' || hashtextextended(${text}, 0)` : text
   }
@@ -170,8 +211,8 @@ function fitToColumn(
 const BITS: Readonly<Record<string, number>> = { int2: 16, int4: 32, int8: 64 }
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-/** Whether the column's type accepts this id: users type ids, and the server throws on a wrong type. */
-export function isValidKey({ kind, base }: PostgresColumn, key: string): boolean {
+/** Whether the column's type accepts this id. */
+function fitsType({ kind, base }: PostgresColumn, key: string): boolean {
   switch (kind) {
     case 'uuid':
       return UUID.test(key)

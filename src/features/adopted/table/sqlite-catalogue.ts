@@ -1,17 +1,17 @@
 import { OWN_TABLES } from '../../../core/store/sqlite/migrate.ts'
-import { closest } from '../../../core/model/closest.ts'
 import { UsageError } from '../../../core/model/errors.ts'
+import { didYouMean } from '../../../core/model/fields.ts'
 import { sql, type Connection } from '../../../core/store/sqlite/database.ts'
 import {
   type CatalogueColumn,
+  indexWarnings,
   MANY_ROWS,
   type MappedField,
   mappingError,
   matchColumns,
-  noIndexWarning,
-  notUniqueWarning,
 } from './columns.ts'
 import type { Mapping } from '../mapping.ts'
+import type { Catalogue } from './user-table.ts'
 import { identifierMistake, quoteIdentifier } from '../identifiers.ts'
 
 const TABLES = sql('adopted:tables')`
@@ -35,15 +35,9 @@ type IndexRow = { column: string | null; is_unique: bigint; is_partial: bigint; 
 export type Affinity = 'text' | 'integer' | 'real' | 'numeric' | 'none'
 export type SqliteColumn = CatalogueColumn & { readonly affinity: Affinity }
 
-export type SqliteCatalogue = {
-  /** Quoted. */
-  readonly table: string
-  readonly columns: ReadonlyMap<MappedField, SqliteColumn>
+export type SqliteCatalogue = Catalogue<SqliteColumn> & {
   /** All columns with plain names, for user functions. */
   readonly readable: readonly string[]
-  /** An index lists the distinct values of the status. */
-  readonly isStatusIndexed: boolean
-  readonly warnings: readonly string[]
 }
 
 /** SQLite ignores case in names. */
@@ -87,12 +81,9 @@ function findTable(db: Connection, mapping: Mapping): string {
   const tables = all.filter(({ name }) => !ours.has(name))
   const found = tables.find(({ name }) => isSameName(name, mapping.table))
   if (!found) {
-    const hint = closest(
-      mapping.table,
-      tables.map(({ name }) => name),
-    )
+    const names = tables.map(({ name }) => name)
     throw new UsageError(
-      `adopted.${mapping.name}: there is no table ${mapping.table} in the database${hint ? `; did you mean ${hint}?` : '.'}`,
+      `adopted.${mapping.name}: there is no table ${mapping.table} in the database${didYouMean(mapping.table, names) || '.'}`,
     )
   }
   if (found.type === 'view') {
@@ -139,11 +130,8 @@ function warningsFor(
       (one) =>
         one.column === id.name && one.is_unique === 1n && one.is_partial === 0n && one.width === 1n,
     )
-  const hasIndex = indexes.some(({ column }) => column === status.name)
-  return [
-    ...(isUnique ? [] : [notUniqueWarning(name, id.name)]),
-    ...(hasIndex || !hasManyRows(db, name) ? [] : [noIndexWarning(name, status.name)]),
-  ]
+  const isSlow = !indexes.some(({ column }) => column === status.name) && hasManyRows(db, name)
+  return indexWarnings(name, id.name, status.name, { isUnique, isSlow })
 }
 
 function hasManyRows(db: Connection, name: string): boolean {

@@ -1,16 +1,15 @@
 import { createHash } from 'node:crypto'
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
-import { type MappedField, hasUserFunctions, mappedFields, type TimeField } from './columns.ts'
-import type { Cell } from './make-row.ts'
-import type { Mapping } from '../mapping.ts'
-import { parseTimestamp } from './timestamps.ts'
+import type { Millis } from '../../../core/model/time.ts'
 import { quoteIdentifier } from '../identifiers.ts'
-import type { SqliteCatalogue } from './sqlite-catalogue.ts'
-import type { AdoptedRow } from './table.ts'
+import type { Mapping } from '../mapping.ts'
+import { type MappedField, hasUserFunctions, mappedFields } from './columns.ts'
+import type { Affinity, SqliteCatalogue } from './sqlite-catalogue.ts'
+import type { AdoptedRow, Cell, RowFilter } from './table.ts'
+import { parseTimestamp, type TimeStorage } from './timestamps.ts'
+import type { BoundValues, TableSql } from './user-table.ts'
 
-export type BindValues = Record<string, SQLInputValue>
-
-/** Registers the function that parses times, so that SQL and JavaScript agree. */
+/** Registers the functions that parse times and digest checkpoints, so that SQL and JavaScript agree. */
 export function registerFunctions(db: DatabaseSync, timeZone: string): void {
   const options = { deterministic: true, directOnly: true, useBigIntArguments: true }
   db.function('unstuck_timestamp', options, (value) =>
@@ -19,25 +18,59 @@ export function registerFunctions(db: DatabaseSync, timeZone: string): void {
   db.function('unstuck_digest', options, (value) => digest(value as Cell))
 }
 
+/** The bound values of one statement. */
+export class SqliteValues implements BoundValues {
+  readonly all: Record<string, SQLInputValue> = {}
+  #count = 0
+
+  bind(value: SQLInputValue): string {
+    const name = `p${++this.#count}`
+    this.all[name] = value
+    return `:${name}`
+  }
+}
+
+/** Sorts below every time, as a row without a start does. */
+const NO_START = -Number.MAX_VALUE
+
+const STORAGE_OF_AFFINITY: Readonly<Record<Affinity, TimeStorage>> = {
+  text: 'text',
+  numeric: 'either',
+  none: 'either',
+  integer: 'integer',
+  real: 'number',
+}
+
 /** Parts of the statements on a table. */
-export class SqliteSql {
+export class SqliteSql implements TableSql<SqliteValues> {
   readonly table: string
+  readonly byStart: string
   readonly #mapping: Mapping
   readonly #catalogue: SqliteCatalogue
+  readonly #start: string
 
   constructor(mapping: Mapping, catalogue: SqliteCatalogue) {
     this.#mapping = mapping
     this.#catalogue = catalogue
     this.table = catalogue.table
+    this.#start = `unstuck_timestamp(${this.column('startedAt')})`
+    this.byStart = `${this.#start} DESC NULLS LAST, `
   }
 
-  /** The quoted column; NULL if it is not mapped. */
+  values(): SqliteValues {
+    return new SqliteValues()
+  }
+
   column(field: MappedField): string {
     const column = this.#catalogue.columns.get(field)
     return column ? quoteIdentifier(column.name) : 'NULL'
   }
 
-  /** The value that is read and compared; blobs as hexadecimal text. */
+  text(field: MappedField): string {
+    return this.column(field)
+  }
+
+  /** Blobs as hexadecimal text. */
   cell(field: MappedField): string {
     const column = this.column(field)
     return `CASE typeof(${column}) WHEN 'blob' THEN hex(${column}) ELSE ${column} END`
@@ -46,58 +79,87 @@ export class SqliteSql {
   /** The id as text: a column without a type does not convert it for comparisons. */
   get id(): string {
     const { affinity } = this.#catalogue.columns.get('id')!
-    return affinity === 'none' ? `CAST(${this.column('id')} AS TEXT)` : this.column('id')
+    return affinity === 'none' ? `CAST(${this.key} AS TEXT)` : this.key
+  }
+
+  get key(): string {
+    return this.column('id')
   }
 
   get hasId(): string {
-    return `typeof(${this.column('id')}) IN ('integer', 'real', 'text')`
+    return `typeof(${this.key}) IN ('integer', 'real', 'text')`
   }
 
-  timestamp(field: TimeField): string {
-    return `unstuck_timestamp(${this.column(field)})`
+  isValidKey(): boolean {
+    return true
   }
 
-  get matchesSearch(): string {
-    const fields: MappedField[] =
-      this.#mapping.kind === 'targets' ? ['key', 'id', 'error'] : ['source', 'id', 'error']
-    const tests = fields.map((field) => `${this.column(field)} LIKE :search ESCAPE '\\'`)
-    return `(${tests.join(' OR ')})`
+  isId(key: string, values: SqliteValues, is: '=' | '>' = '='): string {
+    return `${this.hasId} AND ${this.id} ${is} ${values.bind(key)}`
+  }
+
+  isText(field: MappedField, text: string, values: SqliteValues): string {
+    return `${this.column(field)} = ${values.bind(text)}`
+  }
+
+  isLike(field: MappedField, pattern: string): string {
+    return `${this.column(field)} LIKE ${pattern} ESCAPE '\\'`
+  }
+
+  isOneOf(spellings: readonly string[], values: SqliteValues): string {
+    const list = values.bind(JSON.stringify(spellings))
+    return `${this.column('status')} IN (SELECT value FROM json_each(${list}))`
+  }
+
+  isSince(at: Millis, values: SqliteValues): string {
+    return `${this.#start} >= ${values.bind(at)}`
+  }
+
+  isAfter({ startedAt, key }: NonNullable<RowFilter['after']>, values: SqliteValues): string {
+    const after = `(${values.bind(startedAt ?? NO_START)}, ${values.bind(key)})`
+    return `(coalesce(${this.#start}, ${NO_START}), ${this.id}) < ${after}`
+  }
+
+  timeStorage(field: MappedField): TimeStorage | null {
+    const column = this.#catalogue.columns.get(field)
+    return column ? STORAGE_OF_AFFINITY[column.affinity] : null
   }
 
   /** Each mapped column as `c:FIELD`, and all columns for user functions as `u:NAME`. */
-  get select(): string {
-    const cells = [...this.#catalogue.columns.keys()].map(
-      (field) => `${this.cell(field)} AS "c:${field}"`,
-    )
-    const all = hasUserFunctions(this.#mapping) ? this.#catalogue.readable : []
-    const user = all.map((name) => `${quoteIdentifier(name)} AS "u:${name}"`)
-    return /* sql */ `SELECT ${[...cells, ...user].join(', ')} FROM ${this.table}`
+  columns(): string {
+    const fields = [...this.#catalogue.columns.keys()]
+    const names = hasUserFunctions(this.#mapping) ? this.#catalogue.readable : []
+    return [
+      ...fields.map((field) => `${this.cell(field)} AS "c:${field}"`),
+      ...names.map((name) => `${quoteIdentifier(name)} AS "u:${name}"`),
+    ].join(', ')
   }
 
-  /** The row with this id, if no other id reads the same: 1 and '1' differ in a column without a type. */
-  get isUniqueRow(): string {
+  /** The row, as long as no other id reads the same: 1 and '1' differ in a column without a type. */
+  isUnique(row: AdoptedRow, values: SqliteValues): string {
     const { affinity } = this.#catalogue.columns.get('id')!
-    const id = this.column('id')
+    const id = values.bind(this.idOf(row))
     const isAlike =
-      affinity === 'none' ? `CAST(other.${id} AS TEXT) = CAST(:id AS TEXT)` : `other.${id} = :id`
-    return `${id} = :id AND (SELECT count(*) FROM ${this.table} AS other WHERE ${isAlike}) = 1`
+      affinity === 'none'
+        ? `CAST(other.${this.key} AS TEXT) = CAST(${id} AS TEXT)`
+        : `other.${this.key} = ${id}`
+    return `${this.key} = ${id} AND (SELECT count(*) FROM ${this.table} AS other WHERE ${isAlike}) = 1`
   }
 
   /** No mapped column has changed since it was read, and no other row has the same id. */
-  isUnchanged(row: AdoptedRow): { condition: string; values: BindValues } {
-    const conditions = [this.isUniqueRow]
-    const values: BindValues = {}
+  isUnchanged(row: AdoptedRow, values: SqliteValues): string {
+    const conditions = [this.isUnique(row, values)]
     for (const [field, name] of mappedFields(this.#mapping)) {
-      const was = toBindValue(row.snapshot[name] ?? null)
-      if (field === 'id') {
-        values['id'] = was
-        continue
-      }
+      if (field === 'id') continue
       const now = field === 'checkpoint' ? `unstuck_digest(${this.cell(field)})` : this.cell(field)
-      conditions.push(`${now} IS :was_${field}`)
-      values[`was_${field}`] = was
+      conditions.push(`${now} IS ${values.bind(toBindValue(row.snapshot[name] ?? null))}`)
     }
-    return { condition: conditions.join(' AND '), values }
+    return conditions.join(' AND ')
+  }
+
+  /** The exact id of a row, for a bound value. */
+  idOf({ snapshot }: AdoptedRow): Cell {
+    return toBindValue(snapshot[this.#mapping.columns.id] ?? null)
   }
 }
 

@@ -3,6 +3,9 @@ import { passwordsIn, registerSecrets } from '../../../core/model/redact.ts'
 import type { Mapping, UserRow } from '../mapping.ts'
 import type { Millis } from '../../../core/model/time.ts'
 
+/** A value of a column. */
+export type Cell = string | number | bigint | null
+
 /**
  * An adopted table. Only mapped columns are read and written. Every name in SQL comes from the database's catalogue and is
  * quoted; every value is bound.
@@ -82,7 +85,7 @@ export type AdoptedRow = {
    * The value of each mapped column by name: the next write is compared with it, and a revert restores it. A checkpoint
    * is represented by a digest.
    */
-  readonly snapshot: Readonly<Record<string, string | number | bigint | null>>
+  readonly snapshot: Readonly<Record<string, Cell>>
 }
 
 /** New values. Omitted fields, unmapped columns, and nulls for columns that are not nullable are skipped. */

@@ -1,4 +1,4 @@
-import type { Cell } from './make-row.ts'
+import type { Cell } from './table.ts'
 import type { Millis } from '../../../core/model/time.ts'
 
 /**

@@ -1,0 +1,260 @@
+import { containing } from '../../../core/store/like.ts'
+import type { Millis } from '../../../core/model/time.ts'
+import type { Mapping, UserRow } from '../mapping.ts'
+import {
+  distinctValuesSql,
+  spellingsOf,
+  TIME_FIELDS,
+  type CatalogueColumn,
+  type MappedField,
+  type TimeField,
+} from './columns.ts'
+import type { AdoptedRow, AdoptedTable, Cell, RowChange, RowFilter } from './table.ts'
+import { formatTimestamp, timeFormatFor, type RawTime, type TimeStorage } from './timestamps.ts'
+
+/** A table as the database's catalogue describes it. */
+export type Catalogue<Column extends CatalogueColumn = CatalogueColumn> = {
+  /** Quoted, on PostgreSQL with its schema. */
+  readonly table: string
+  readonly columns: ReadonlyMap<MappedField, Column>
+  /** An index lists the distinct values of the status. */
+  readonly isStatusIndexed: boolean
+  readonly warnings: readonly string[]
+}
+
+/** The bound values of one statement. */
+export interface BoundValues {
+  /** Returns the placeholder of a value. */
+  bind(value: unknown): string
+}
+
+/** The parts of a statement in which the engines differ. */
+export interface TableSql<Values extends BoundValues> {
+  readonly table: string
+  values(): Values
+  /** The id as it is compared and sorted, and as it is selected. */
+  readonly id: string
+  readonly key: string
+  readonly hasId: string
+  /** The start as it is sorted, with a comma; '' if it is not mapped. */
+  readonly byStart: string
+  /** The selected columns of a row. */
+  columns(values: Values): string
+  /** The quoted column; NULL if it is not mapped. */
+  column(field: MappedField): string
+  /** The exact value, which is read and compared. */
+  cell(field: MappedField): string
+  /** The column as it is compared with text. */
+  text(field: MappedField): string
+  /** Whether the column can hold this id. */
+  isValidKey(key: string): boolean
+  isId(key: string, values: Values, is?: '=' | '>'): string
+  isText(field: MappedField, text: string, values: Values): string
+  isLike(field: MappedField, pattern: string): string
+  isOneOf(spellings: readonly string[], values: Values): string
+  isSince(at: Millis, values: Values): string
+  isAfter(after: NonNullable<RowFilter['after']>, values: Values): string
+  /** How the column stores times; null if it has a time type, or is not mapped. */
+  timeStorage(field: MappedField): TimeStorage | null
+}
+
+/** The statements that read a table, and the filters in them. */
+export abstract class UserTable<Values extends BoundValues> implements AdoptedTable {
+  readonly mapping: Mapping
+  readonly warnings: readonly string[]
+  readonly #catalogue: Catalogue
+  readonly #sql: TableSql<Values>
+  /** Sample values of columns where times are written as text or numbers. */
+  readonly #samples = new Map<MappedField, Cell[]>()
+
+  constructor(mapping: Mapping, catalogue: Catalogue, sql: TableSql<Values>) {
+    this.mapping = mapping
+    this.warnings = catalogue.warnings
+    this.#catalogue = catalogue
+    this.#sql = sql
+  }
+
+  abstract readonly isStale: boolean
+  abstract clock(): Promise<{ now: Millis; serverStartedAt: Millis | null }>
+  abstract change(row: AdoptedRow, change: RowChange): Promise<AdoptedRow | null>
+  abstract close(): Promise<void>
+  protected abstract query<Row>(name: string, text: string, values?: Values): Promise<Row[]>
+  protected abstract toRow(raw: Readonly<Record<string, unknown>>): AdoptedRow
+
+  async row(key: string): Promise<AdoptedRow | null> {
+    if (!this.#sql.isValidKey(key)) return null
+    const values = this.#sql.values()
+    const text = /* sql */ `
+      SELECT ${this.#sql.columns(values)} FROM ${this.#sql.table} WHERE ${this.#sql.isId(key, values)} LIMIT 1
+    `
+    const [raw] = await this.query<Record<string, unknown>>('row', text, values)
+    return raw ? this.toRow(raw) : null
+  }
+
+  async rows(filter: RowFilter): Promise<AdoptedRow[]> {
+    const sql = this.#sql
+    const values = sql.values()
+    const spellings = filter.statusValues && (await this.#spellings(filter.statusValues))
+    const text = /* sql */ `
+      SELECT ${sql.columns(values)} FROM ${sql.table}
+       WHERE ${this.#conditions(filter, spellings, values).join(' AND ')}
+       ORDER BY ${sql.byStart}${sql.id} DESC LIMIT ${values.bind(filter.limit)}
+    `
+    const rows = await this.query<Record<string, unknown>>('rows', text, values)
+    return rows.map((raw) => this.toRow(raw))
+  }
+
+  async counts(): Promise<{ value: string; group: string | null; count: number }[]> {
+    const sql = this.#sql
+    const text = /* sql */ `
+      SELECT coalesce(${sql.cell('status')}, '') AS value, ${sql.cell('group')} AS "group", count(*) AS count
+        FROM ${sql.table} WHERE ${sql.hasId} GROUP BY 1, 2 ORDER BY 1, 2
+    `
+    const rows = await this.query<{ value: Cell; group: Cell; count: unknown }>('counts', text)
+    return rows.map(({ value, group, count }) => ({
+      value: String(value),
+      group: group === null ? null : String(group),
+      count: Number(count),
+    }))
+  }
+
+  async keys(after: string | null, limit: number): Promise<string[]> {
+    const sql = this.#sql
+    const values = sql.values()
+    const isAfter = after !== null && sql.isValidKey(after) && sql.isId(after, values, '>')
+    const text = /* sql */ `
+      SELECT ${sql.key} AS key FROM ${sql.table} WHERE ${isAfter || sql.hasId}
+       ORDER BY ${sql.id} LIMIT ${values.bind(limit)}
+    `
+    const rows = await this.query<{ key: Cell }>('keys', text, values)
+    return rows.map(({ key }) => String(key))
+  }
+
+  /** A time as the column stores it: in the format of its other values. Null for a column with a time type. */
+  protected async formatTime(
+    { snapshot }: AdoptedRow,
+    field: MappedField,
+    at: Millis,
+  ): Promise<RawTime | null> {
+    const storage = this.#sql.timeStorage(field)
+    if (storage === null) return null
+    const others = TIME_FIELDS.filter((one) => this.#sql.timeStorage(one) !== null).map((one) =>
+      this.#toNumber(one, snapshot[this.mapping.columns[one]!] ?? null),
+    )
+    const format = timeFormatFor(storage, await this.#samplesOf(field), others)
+    return formatTimestamp(at, format, this.mapping.timeZone)
+  }
+
+  async #samplesOf(field: MappedField): Promise<Cell[]> {
+    const known = this.#samples.get(field)
+    if (known) return known
+    const text = /* sql */ `
+      SELECT ${this.#sql.cell(field)} AS value FROM ${this.#sql.table}
+       WHERE ${this.#sql.column(field)} IS NOT NULL LIMIT 20
+    `
+    const rows = await this.query<{ value: Cell }>('sample', text)
+    const found = rows.map(({ value }) => this.#toNumber(field, value))
+    if (found.length > 0) this.#samples.set(field, found)
+    return found
+  }
+
+  /** PostgreSQL's numbers are read as text. */
+  #toNumber(field: MappedField, value: Cell): Cell {
+    const kind = this.#catalogue.columns.get(field)?.kind
+    const isNumber = kind === 'integer' || kind === 'number'
+    return isNumber && value !== null ? Number(value) : value
+  }
+
+  #conditions(
+    { source, orNoSource, group, search, startedSince, after }: RowFilter,
+    spellings: readonly string[] | undefined,
+    values: Values,
+  ): string[] {
+    const sql = this.#sql
+    const conditions = [sql.hasId]
+    if (spellings) conditions.push(sql.isOneOf(spellings, values))
+    if (source !== undefined) {
+      const column = sql.text('source')
+      const orNone = orNoSource ? ` OR ${column} IS NULL OR ${column} = ''` : ''
+      conditions.push(`(${sql.isText('source', source, values)}${orNone})`)
+    }
+    if (group !== undefined) conditions.push(sql.isText('group', group, values))
+    if (search !== undefined) {
+      const name = this.mapping.kind === 'targets' ? 'key' : 'source'
+      const pattern = values.bind(containing(search))
+      const tests = ([name, 'id', 'error'] as const).map((field) => sql.isLike(field, pattern))
+      conditions.push(`(${tests.join(' OR ')})`)
+    }
+    if (startedSince !== undefined) conditions.push(sql.isSince(startedSince, values))
+    if (after) conditions.push(sql.isAfter(after, values))
+    return conditions
+  }
+
+  async #spellings(statusValues: readonly string[]): Promise<string[]> {
+    const { columns, isStatusIndexed } = this.#catalogue
+    const { labels } = columns.get('status')!
+    // An enum cannot be compared with other texts.
+    if (labels) return spellingsOf(statusValues, labels).filter((value) => labels.includes(value))
+    const text = distinctValuesSql(this.#sql.table, this.#sql.column('status'), isStatusIndexed)
+    const found = await this.query<{ value: Cell }>('statuses', text)
+    const present = found.flatMap(({ value }) => (value === null ? [] : String(value)))
+    return spellingsOf(statusValues, present)
+  }
+}
+
+type RowParts = {
+  /** Null: not mapped, or NULL. */
+  readonly cell: (field: MappedField) => Cell
+  readonly timestamp: (field: TimeField) => Millis | null
+  readonly hasCheckpoint: boolean
+  readonly userRow: UserRow
+  readonly snapshot: AdoptedRow['snapshot']
+}
+
+/** Maps the columns of a row to its fields. */
+export function makeRow({
+  cell,
+  timestamp,
+  hasCheckpoint,
+  userRow,
+  snapshot,
+}: RowParts): AdoptedRow {
+  const text = (field: MappedField): string | null => {
+    const value = cell(field)
+    return value === null ? null : String(value)
+  }
+  const key = text('id') ?? ''
+  return {
+    key,
+    status: text('status') ?? '',
+    source: text('source'),
+    startedAt: timestamp('startedAt'),
+    finishedAt: timestamp('finishedAt'),
+    error: text('error'),
+    heartbeatAt: timestamp('heartbeatAt'),
+    activityAt: timestamp('activityAt'),
+    owner: text('owner'),
+    extracted: toCount(cell('extracted')) ?? 0,
+    skipped: toCount(cell('skipped')) ?? 0,
+    done: toCount(cell('done')),
+    total: toCount(cell('total')),
+    hasCheckpoint,
+    target: {
+      key: text('key') ?? key,
+      group: text('group'),
+      url: text('url'),
+      page: toCount(cell('page')) ?? 0,
+      pageTarget: toCount(cell('pageTarget')),
+      attempts: toCount(cell('attempts')) ?? 0,
+    },
+    userRow,
+    snapshot,
+  }
+}
+
+/** Reads a counter, also from text; null if it is not a number. */
+function toCount(value: Cell): number | null {
+  if (value === null || (typeof value === 'string' && value.trim() === '')) return null
+  const count = Number(value)
+  return Number.isFinite(count) ? count : null
+}
