@@ -9,7 +9,7 @@ import express from 'express'
 import fastify from 'fastify'
 import { Hono } from 'hono'
 import { createHandler, toFastifyPlugin, toNodeHandler, type Access, type Handler } from './http.ts'
-import { open } from './interfaces/library/open.ts'
+import { open } from './interfaces/library/unstuck.ts'
 import { assertMountedServer } from './testing/assert-mounted-server.ts'
 import { sqliteEngine, temporaryFolder } from './testing/sqlite-engine.ts'
 

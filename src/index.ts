@@ -8,7 +8,7 @@ export type {
 } from './contracts/define-crawl.ts'
 export type * from './core/worker/crawl-options.ts'
 export type { SchemaIssue, SchemaResult, StandardSchema } from './core/model/standard-schema.ts'
-export { open } from './interfaces/library/open.ts'
+export { open } from './interfaces/library/unstuck.ts'
 export type * from './interfaces/library/options.ts'
 export type * from './interfaces/library/types.ts'
 export type * from './presenters/records.ts'

@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { DEFAULT_POLICY } from '../../core/model/policy.ts'
 import { temporaryFolder } from '../../testing/sqlite-engine.ts'
 import { readAdopted } from './config.ts'
-import { open } from '../../interfaces/library/open.ts'
+import { open } from '../../interfaces/library/unstuck.ts'
 
 const table = (name: string, db?: string) => ({
   table: name,

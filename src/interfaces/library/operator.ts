@@ -1,6 +1,6 @@
 import { hostname } from 'node:os'
-import type { Settings } from '../../contracts/settings.ts'
 import { contextFor } from '../../app/open-context.ts'
+import type { Settings } from '../../contracts/settings.ts'
 import { NotFoundError } from '../../core/model/errors.ts'
 import { checkCall, type Arguments, type Fields } from '../../core/model/fields.ts'
 import { LIVE_STATUSES, type Run } from '../../core/model/run.ts'
@@ -23,39 +23,18 @@ import { presentExplanation } from '../../presenters/explain.ts'
 import { findRun, findRunOrTarget, findTarget, findTargets } from '../../presenters/find.ts'
 import { presentHistory, readHistory } from '../../presenters/history.ts'
 import { hasItems } from '../../presenters/items.ts'
+import { loadOverview, presentOverview } from '../../presenters/overview.ts'
+import { toJson } from '../../presenters/presented.ts'
 import type * as records from '../../presenters/records.ts'
-import type * as results from '../../presenters/results.ts'
 import * as runActions from '../../presenters/run-actions.ts'
 import { loadRunReport, presentRun } from '../../presenters/run.ts'
 import { listRuns } from '../../presenters/runs.ts'
-import { loadOverview, presentOverview } from '../../presenters/overview.ts'
-import { toJson } from '../../presenters/presented.ts'
 import * as targetActions from '../../presenters/target-actions.ts'
 import { itemView, runView, targetView } from '../../presenters/view.ts'
 import { workerViews } from '../../presenters/workers.ts'
-import { makeListing } from './listing.ts'
 import { ABORTABLE, FIELDS, RUN, RUNS, SOURCE, TARGET, TARGETS } from './option-fields.ts'
-import type {
-  Abortable,
-  AgeOptions,
-  CleanOptions,
-  EnqueueOptions,
-  HistoryOptions,
-  ListOptions,
-  ReasonOptions,
-  RecoverOptions,
-  ResetFailedOptions,
-  RewindOptions,
-  RunRef,
-  RunsOptions,
-  Since,
-  SourceRef,
-  TargetRef,
-  TargetsOptions,
-  UnparkOptions,
-  WorkersOptions,
-} from './options.ts'
-import type { HistoryPage, Listing, Page } from './types.ts'
+import type { Abortable, ListOptions, RunRef, Since, SourceRef, TargetRef } from './options.ts'
+import type { Listing, Page, Unstuck } from './types.ts'
 
 const PAGE_SIZE = 50
 
@@ -73,55 +52,48 @@ export class Operator {
     return contextFor(this.store, this.settings, `process ${process.pid} on ${hostname()}`)
   }
 
-  check(source: SourceRef, options: AgeOptions = {}): Promise<results.Check> {
-    return this.call('check()', { source: [source, SOURCE] }, options, FIELDS.age, async () => {
+  readonly check: Unstuck['check'] = (source, options = {}) =>
+    this.call('check()', { source: [source, SOURCE] }, options, FIELDS.age, async () => {
       const name = nameOf(source)
       checkSource(name)
       const age = parseDuration(options.abandonAfter) ?? undefined
       const advice = await adviseStart(this.context, name, age)
       return toJson(presentCheck(name, advice, await this.store.now()))
     })
-  }
 
-  enqueue(source: SourceRef, options: EnqueueOptions = {}): Promise<records.Run> {
-    const args = { source: [source, SOURCE] } as const
-    return this.call('enqueue()', args, options, FIELDS.enqueue, async () => {
+  readonly enqueue: Unstuck['enqueue'] = (source, options = {}) =>
+    this.call('enqueue()', { source: [source, SOURCE] }, options, FIELDS.enqueue, async () => {
       const { input = null } = options
       return runView(await enqueueSource(this.store, this.settings, nameOf(source), input))
     })
-  }
 
-  status(options: Abortable = {}): Promise<results.Status> {
-    return this.call('status()', {}, options, ABORTABLE, async () =>
+  readonly status: Unstuck['status'] = (options = {}) =>
+    this.call('status()', {}, options, ABORTABLE, async () =>
       toJson(presentOverview(await loadOverview(this.context))),
     )
-  }
 
-  summary(options: AgeOptions = {}): Promise<results.Summary> {
-    return this.call('summary()', {}, options, FIELDS.age, async () => {
+  readonly summary: Unstuck['summary'] = (options = {}) =>
+    this.call('summary()', {}, options, FIELDS.age, async () => {
       const age = parseDuration(options.abandonAfter) ?? undefined
       return toJson(presentSummary(await classifyRuns(this.context, age)))
     })
-  }
 
-  explain(what: RunRef | TargetRef, options: Abortable = {}): Promise<results.Explanation> {
-    return this.call('explain()', { id: [what, RUN] }, options, ABORTABLE, async () => {
+  readonly explain: Unstuck['explain'] = (what, options = {}) =>
+    this.call('explain()', { id: [what, RUN] }, options, ABORTABLE, async () => {
       const found =
         typeof what === 'object' && !('id' in what)
           ? await this.#run(what)
           : await findRunOrTarget(this.store, idOf(what))
       return toJson(await presentExplanation(this.context, this.settings, found))
     })
-  }
 
-  run(run: RunRef, options: Abortable = {}): Promise<results.RunDetail> {
-    return this.call('run()', { run: [run, RUN] }, options, ABORTABLE, async () =>
+  readonly run: Unstuck['run'] = (run, options = {}) =>
+    this.call('run()', { run: [run, RUN] }, options, ABORTABLE, async () =>
       toJson(presentRun(await loadRunReport(this.context, await this.#run(run)))),
     )
-  }
 
-  runs(options: RunsOptions = {}): Listing<records.ListedRun> {
-    return this.#list('runs()', {}, options, FIELDS.runs, async (page) => {
+  readonly runs: Unstuck['runs'] = (options = {}) =>
+    this.#list('runs()', {}, options, FIELDS.runs, async (page) => {
       const { status = [], source, since } = options
       const statuses = [status].flat().flatMap((one) => (one === 'live' ? LIVE_STATUSES : [one]))
       return listRuns(this.context, {
@@ -131,10 +103,9 @@ export class Operator {
         createdSince: await this.#since(since),
       })
     })
-  }
 
-  targets(run: RunRef, options: TargetsOptions = {}): Listing<records.Target> {
-    return this.#list('targets()', { run: [run, RUN] }, options, FIELDS.targets, async (page) => {
+  readonly targets: Unstuck['targets'] = (run, options = {}) =>
+    this.#list('targets()', { run: [run, RUN] }, options, FIELDS.targets, async (page) => {
       const { id } = await this.#run(run)
       const { status, group } = options
       const { items, next } = await this.store.targets(id, {
@@ -145,7 +116,6 @@ export class Operator {
       })
       return { items: items.map(targetView), next }
     })
-  }
 
   items<D = unknown>(
     source: Crawl<D> | SourceRef,
@@ -161,17 +131,16 @@ export class Operator {
     })
   }
 
-  workers(options: WorkersOptions = {}): Listing<records.Worker> {
-    return this.#list('workers()', {}, options, FIELDS.workers, async () => {
+  readonly workers: Unstuck['workers'] = (options = {}) =>
+    this.#list('workers()', {}, options, FIELDS.workers, async () => {
       const { source } = options
       const all = workerViews(await assess(this.context))
       const items = all.filter((one) => source === undefined || one.source === nameOf(source))
       return { items, next: null }
     })
-  }
 
-  history(options: HistoryOptions = {}): Listing<records.AuditEntry, HistoryPage> {
-    return this.#list('history()', {}, options, FIELDS.history, async ({ after, limit }) => {
+  readonly history: Unstuck['history'] = (options = {}) =>
+    this.#list('history()', {}, options, FIELDS.history, async ({ after, limit }) => {
       const { run, source, action, since } = options
       const filter = {
         action,
@@ -184,15 +153,13 @@ export class Operator {
       const { view } = presentHistory(history, await this.store.now())
       return { ...view, next: view.next === null ? null : String(view.next) }
     })
-  }
 
-  recover(options: RecoverOptions = {}): Promise<results.Recovery> {
-    return this.call('recover()', {}, options, FIELDS.recover, () =>
+  readonly recover: Unstuck['recover'] = (options = {}) =>
+    this.call('recover()', {}, options, FIELDS.recover, () =>
       recoverByPlan(this.context, { ...options, timeout: options.olderThan }),
     )
-  }
 
-  clean(runs?: RunRef | readonly RunRef[], options: CleanOptions = {}): Promise<results.Cleaning> {
+  readonly clean: Unstuck['clean'] = (runs, options = {}) => {
     const args: Arguments = runs === undefined ? {} : { runs: [runs, RUNS] }
     return this.call('clean()', args, options, FIELDS.clean, async () => {
       const named =
@@ -203,63 +170,43 @@ export class Operator {
     })
   }
 
-  cancel(run: RunRef, options?: ReasonOptions): Promise<results.ActionResult> {
-    return this.#act('cancel()', runActions.cancel, run, options)
-  }
+  readonly cancel = this.#runAction('cancel()', runActions.cancel)
+  readonly resume = this.#runAction('resume()', runActions.resume)
+  readonly retry = this.#runAction('retry()', runActions.retry)
+  readonly revert = this.#runAction('revert()', runActions.revert)
 
-  resume(run: RunRef, options?: ReasonOptions): Promise<results.ActionResult> {
-    return this.#act('resume()', runActions.resume, run, options)
-  }
-
-  retry(run: RunRef, options?: ReasonOptions): Promise<results.ActionResult> {
-    return this.#act('retry()', runActions.retry, run, options)
-  }
-
-  revert(run: RunRef, options?: ReasonOptions): Promise<results.ActionResult> {
-    return this.#act('revert()', runActions.revert, run, options)
-  }
-
-  resetFailed(run: RunRef, options: ResetFailedOptions = {}): Promise<results.ActionResult> {
-    const args = { run: [run, RUN] } as const
-    return this.call('resetFailed()', args, options, FIELDS.resetFailed, async () => {
+  readonly resetFailed: Unstuck['resetFailed'] = (run, options = {}) =>
+    this.call('resetFailed()', { run: [run, RUN] }, options, FIELDS.resetFailed, async () => {
       const { groups, maxAttempts, dryRun = false } = options
       const { id } = await this.#run(run)
       const targets = (await this.#targets(options.targets))?.map((target) => target.id)
       const request = { targets, groups, maxAttempts, dryRun }
       return actionResultView(await targetActions.resetFailed(this.context, id, request))
     })
-  }
 
-  park(
-    targets: TargetRef | readonly TargetRef[],
-    options: ReasonOptions = {},
-  ): Promise<results.ActionResult> {
-    const args = { targets: [targets, TARGETS] } as const
-    return this.call('park()', args, options, FIELDS.reason, async () => {
+  readonly park: Unstuck['park'] = (targets, options = {}) =>
+    this.call('park()', { targets: [targets, TARGETS] }, options, FIELDS.reason, async () => {
       const { dryRun = false, because } = options
       const found = (await this.#targets([targets].flat()))!
       return actionResultView(await targetActions.park(this.context, found, { dryRun, because }))
     })
-  }
 
-  unpark(run: RunRef, options: UnparkOptions = {}): Promise<results.ActionResult> {
-    return this.call('unpark()', { run: [run, RUN] }, options, FIELDS.unpark, async () => {
+  readonly unpark: Unstuck['unpark'] = (run, options = {}) =>
+    this.call('unpark()', { run: [run, RUN] }, options, FIELDS.unpark, async () => {
       const { groups, dryRun = false } = options
       const { id } = await this.#run(run)
       const targets = await this.#targets(options.targets)
       const request = { targets, groups, dryRun }
       return actionResultView(await targetActions.unpark(this.context, id, request))
     })
-  }
 
-  rewind(target: TargetRef, options: RewindOptions): Promise<results.ActionResult> {
-    return this.call('rewind()', { target: [target, TARGET] }, options, FIELDS.rewind, async () => {
+  readonly rewind: Unstuck['rewind'] = (target, options) =>
+    this.call('rewind()', { target: [target, TARGET] }, options, FIELDS.rewind, async () => {
       const { dryRun = false, to, next, cursor } = options
       const found = await findTarget(this.store, idOf(target))
       const request = { dryRun, to, cursor, next: next === undefined ? next : String(next) }
       return actionResultView(await targetActions.rewind(this.context, found, request))
     })
-  }
 
   /** Checks all that a call was given, then does it until its signal fires. */
   protected async call<T>(
@@ -273,20 +220,19 @@ export class Operator {
     return options.signal ? abortable(options.signal, work) : work()
   }
 
-  #act(
+  #runAction(
     name: string,
-    action: (
+    act: (
       context: OperatorContext,
       run: Run,
       request: runActions.ActionRequest,
     ) => Promise<ActionResult>,
-    run: RunRef,
-    options: ReasonOptions = {},
-  ): Promise<results.ActionResult> {
-    return this.call(name, { run: [run, RUN] }, options, FIELDS.reason, async () => {
-      const { dryRun = false, because } = options
-      return actionResultView(await action(this.context, await this.#run(run), { dryRun, because }))
-    })
+  ): Unstuck['cancel'] {
+    return (run, options = {}) =>
+      this.call(name, { run: [run, RUN] }, options, FIELDS.reason, async () => {
+        const { dryRun = false, because } = options
+        return actionResultView(await act(this.context, await this.#run(run), { dryRun, because }))
+      })
   }
 
   #list<V, P extends Page<V>>(
@@ -330,4 +276,22 @@ function nameOf(ref: SourceRef): string {
 
 function idOf(ref: string | { readonly id: string }): string {
   return typeof ref === 'string' ? ref : ref.id
+}
+
+/** Makes a list that reads a page when it is awaited, and page after page when it is iterated. */
+export function makeListing<V, P extends Page<V> = Page<V>>(
+  load: (after: string | undefined) => Promise<P>,
+): Listing<V, P> {
+  return {
+    // oxlint-disable-next-line unicorn/no-thenable -- `await` gives the first page.
+    then: (onPage, onError) => load(undefined).then(onPage, onError),
+    async *[Symbol.asyncIterator]() {
+      for (let after: string | undefined; ;) {
+        const { items, next } = await load(after)
+        yield* items
+        if (next === null) return
+        after = next
+      }
+    },
+  }
 }

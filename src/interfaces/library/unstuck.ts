@@ -1,3 +1,5 @@
+import { loadSettings } from '../../app/config.ts'
+import { addFeatureRuns } from '../../app/open-database.ts'
 import type { Settings } from '../../contracts/settings.ts'
 import { HeartbeatClient } from '../../core/heartbeat/client.ts'
 import { heartbeatOptions, threadTransport } from '../../core/heartbeat/transport.ts'
@@ -10,23 +12,32 @@ import {
 } from '../../core/model/errors.ts'
 import type { Emit } from '../../core/model/event.ts'
 import { checkCall, type Field } from '../../core/model/fields.ts'
-import type { WorkerId } from '../../core/model/id.ts'
-import { STOP_DEADLINE_MS, type Policy, type PolicyOptions } from '../../core/model/policy.ts'
+import { newId, type WorkerId } from '../../core/model/id.ts'
+import {
+  STOP_DEADLINE_MS,
+  DEFAULT_POLICY,
+  makePolicy,
+  type Policy,
+  type PolicyOptions,
+} from '../../core/model/policy.ts'
 import { checkSource } from '../../core/model/source.ts'
 import { parseDuration } from '../../core/model/time.ts'
 import { cancel } from '../../core/recovery/operator-actions.ts'
+import { openStore } from '../../core/store/open.ts'
 import type { Store } from '../../core/store/store.ts'
-import { COMMAND_PROCESSES } from '../../lib/process/end-tree.ts'
 import { assertNotDone, beginRun } from '../../core/worker/begin.ts'
 import type { CrawlDefinition } from '../../core/worker/crawl.ts'
 import type { Crawl } from '../../contracts/define-crawl.ts'
 import { fitStored } from '../../core/worker/page-context.ts'
 import { RunHandle } from '../../core/worker/run-handle.ts'
 import { CrawlWorker } from '../../core/worker/worker.ts'
+import { databaseAddress } from '../../lib/files/config-file.ts'
+import { COMMAND_PROCESSES } from '../../lib/process/end-tree.ts'
 import { Operator } from './operator.ts'
 import { FIELDS } from './option-fields.ts'
-import type { BeginOptions, WorkOptions } from './options.ts'
+import type { BeginOptions, WorkOptions, OpenOptions } from './options.ts'
 import type * as types from './types.ts'
+import type { Unstuck } from './types.ts'
 
 type ClientOptions = {
   /** The store without adopted tables. */
@@ -52,7 +63,7 @@ const CRAWL: Field = {
 }
 
 /** Unstuck in a program: begins runs and works on crawls, with one heartbeat for all of its runs. */
-export class UnstuckClient extends Operator implements types.Unstuck {
+export class UnstuckClient extends Operator implements Unstuck {
   readonly #options: ClientOptions
   readonly #handles = new Map<string, RunHandle>()
   readonly #workers = new Map<CrawlWorker, Promise<unknown>>()
@@ -66,7 +77,7 @@ export class UnstuckClient extends Operator implements types.Unstuck {
   }
 
   /** @throws {UsageError} It is not from `open()` of this copy of the package. */
-  static internalsOf(unstuck: types.Unstuck): Internals {
+  static internalsOf(unstuck: Unstuck): Internals {
     if (unstuck instanceof UnstuckClient)
       return { store: unstuck.store, settings: unstuck.settings }
     throw new UsageError('`unstuck` must be what open() of this package returned.')
@@ -230,4 +241,38 @@ export class UnstuckClient extends Operator implements types.Unstuck {
   readonly #onBeforeExit = (): void => {
     void this.close()
   }
+}
+
+/**
+ * Opens Unstuck in your own code, with the policies and tables of the config.
+ * @throws {UsageError} with every problem of the options and the config.
+ * @throws {DatabaseError}
+ * @example await using unstuck = await open()
+ */
+export async function open(options: OpenOptions = {}): Promise<Unstuck> {
+  checkCall('open()', options, FIELDS.open)
+  const { policy, mistakes } = makePolicy(options.policy, DEFAULT_POLICY)
+  if (mistakes.length > 0)
+    throw new UsageError(`open() cannot use this policy: ${mistakes.join('; ')}.`)
+  const { onEvent, signal, signals = true } = options
+  const log = (line: string): void => void options.log?.(line)
+  signal?.throwIfAborted()
+  const settings = await loadSettings(process.cwd(), options.config)
+  const db = databaseAddress(options.db, settings)
+  const worker = newId()
+  const ownStore = await openStore(db, { writer: worker })
+  const store = await addFeatureRuns(ownStore, {
+    settings,
+    address: db,
+    log: (message) => {
+      onEvent?.({ type: 'store_error', message })
+      log(message)
+    },
+  })
+  const policyOptions = options.policy ?? {}
+  const own = { ownStore, db, worker, policy, policyOptions, onEvent, log, signals }
+  const client = new UnstuckClient(store, settings, own)
+  if (!signal?.aborted) return client
+  await client.close()
+  throw signal.reason
 }
