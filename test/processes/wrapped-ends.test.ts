@@ -63,7 +63,7 @@ test('a command that died with nothing done has failed; one with a checkpoint go
   assert.equal(killed.code, 137)
   const { run, last } = await outcome(ctx)
   assert.equal(run.status, 'interrupted')
-  assert.match(last.end!.because, /killed \(SIGKILL\) by someone else/)
+  assert.match(last.end!.because, /killed \(SIGKILL\) by another process/)
   const script = `${CALL}; echo "resume $UNSTUCK_RESUME"; call; call finish {}`
   const again = await runToEnd(ctx, ...bash(script))
   assert.equal(again.code, 0)

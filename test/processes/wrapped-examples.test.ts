@@ -297,7 +297,7 @@ describe('examples of wrapped commands', { concurrency: 2 }, () => {
       const lives = new CommandRuns(ctx, site, [PYTHON, example('python/crawl.py')])
 
       const stopped = await lives.untilStopped('SIGTERM to unstuck', [2, 0])
-      assert.match(stopped.output, /stopped by SIGTERM; exit code 75\. The next start goes on/)
+      assert.match(stopped.output, /stopped by SIGTERM; exit code 75\. The next start continues/)
       // Some process managers tell every process there is: that must not look like the end of all pages.
       await lives.untilStopped('SIGTERM to the script', [2, 0])
       assert.equal((await ctx.run('shop')).status, 'interrupted')
@@ -353,7 +353,10 @@ describe('examples of wrapped commands', { concurrency: 2 }, () => {
       assert.equal(await program.waitForExit(), 0, program.output)
       await ctx.assertNoProcessesLeft()
 
-      assert.match(program.output, /failed \(killed \(SIGKILL\) by someone else.*starts again in/)
+      assert.match(
+        program.output,
+        /failed \(killed \(SIGKILL\) by another process.*starts again in/,
+      )
       const run = await ctx.run('shop')
       assert.deepEqual([run.status, run.resumes, run.artifacts], ['succeeded', 1, 1])
       const folder = join(dirname(ctx.database.url.slice('sqlite:'.length)), 'runs', run.id)

@@ -12,14 +12,12 @@ import { REAL_CLOCK, TIMER_MAX_MS } from '../../core/host/clock.ts'
 import { RunHandle } from '../../core/worker/run-handle.ts'
 import { commandEnvironment } from './environment.ts'
 import { createRunFolder, runFolder } from '../../lib/files/data-folder.ts'
-import { CommandStartError, type CommandHandle } from './watchdog.ts'
-import type { CommandSpec } from './watchdog-messages.ts'
+import { CommandStartError, NOT_STARTED, type CommandHandle, type CommandSpec } from './watchdog.ts'
 import { LogFile } from './log-file.ts'
-import type { EndpointSession } from './endpoint.ts'
+import type { EndpointSession } from './run-api/session.ts'
 import type { ClaimListener, CommandRunner } from './runner.ts'
 import {
   runnerContext,
-  NOT_STARTED,
   recordExecutionEnd,
   settleCommand,
   withStopDeadline,
@@ -80,7 +78,7 @@ export async function runCycle(runner: CommandRunner, options: CycleOptions): Pr
   runner.claims.set(claimed.claimId, cycle)
   if (runner.failure) cycle.stop({ why: 'watchdog-lost' }, true)
   try {
-    log(`run ${shortId(runBefore.id)} of ${source} ${resumed ? 'goes on' : 'starts'}`)
+    log(`run ${shortId(runBefore.id)} of ${source} ${resumed ? 'resumes' : 'starts'}`)
     return await cycle.run()
   } catch (error) {
     // No process runs: the run is released, so that it does not count as a crash.

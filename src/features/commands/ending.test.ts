@@ -9,12 +9,12 @@ const ASKED = { why: 'asked', by: 'SIGTERM' } as const
 const CASES: readonly [string, CommandExit, ExitOutcome['run'], RegExp][] = [
   ['exit code 0 is a success', EXITED, 'succeed', /^exit code 0$/],
   ['any other is a crash', { ...EXITED, exitCode: 3 }, 'crash', /^exit code 3$/],
-  ['a signal of somebody else is a crash', KILLED, 'crash', /by someone else/],
+  ['a signal of another process is a crash', KILLED, 'crash', /by another process/],
   [
-    'with a want of memory, probably that',
+    'when the kernel reports a lack of memory, probably that',
     { ...KILLED, oomKills: 1 },
     'crash',
-    /probably for want of memory/,
+    /probably out of memory/,
   ],
   [
     'what was asked to stop is released',
@@ -31,16 +31,16 @@ const CASES: readonly [string, CommandExit, ExitOutcome['run'], RegExp][] = [
   [
     'what finished while it was asked to stop is finished',
     { ...EXITED, stop: ASKED, reported: 'finished' },
-    'said',
+    'settled',
     /^finished/,
   ],
   [
     'what said that it failed has failed, whatever its exit code',
     { ...EXITED, reported: 'failed' },
-    'said',
-    /own word/,
+    'settled',
+    /reported a failure/,
   ],
-  ['what asked for another try gets it', { ...EXITED, reported: 'again' }, 'said', /again/],
+  ['what asked for another try gets it', { ...EXITED, reported: 'again' }, 'settled', /again/],
   [
     'a lost lease counts before everything else',
     { ...KILLED, stop: { why: 'lease-lost' }, reported: 'finished' },

@@ -1,16 +1,5 @@
-import {
-  decideNextCycle,
-  NO_RESTARTS,
-  type RestartPolicy,
-  type RestartHistory,
-} from './next-cycle.ts'
-import {
-  AlreadyRunningError,
-  isUnusable,
-  messageOf,
-  StoreUnavailableError,
-  UnstuckError,
-} from '../../core/model/errors.ts'
+import { decideNextCycle, NO_RESTARTS, type RestartPolicy, type RestartHistory } from './ending.ts'
+import { AlreadyRunningError, messageOf, StoreUnavailableError } from '../../core/model/errors.ts'
 import { shortId, type RunId } from '../../core/model/id.ts'
 import type { Policy } from '../../core/model/policy.ts'
 import { humanizeDuration } from '../../core/model/time.ts'
@@ -18,15 +7,14 @@ import { withRetry } from '../../core/store/open.ts'
 import type { LiveRun, Store } from '../../core/store/store.ts'
 import { REAL_CLOCK } from '../../core/host/clock.ts'
 import { alreadyRunningError } from '../../core/recovery/source-lock.ts'
-import { CurrentRunner } from './current-runner.ts'
 import type { CycleOptions } from './cycle.ts'
 import type { CycleResult } from './settle-run.ts'
 import { CommandStartError, WatchdogLostError } from './watchdog.ts'
-import type { RunnerOptions } from './runner.ts'
+import { isOutdated, type CurrentRunner } from './runner.ts'
 
 export type ExecWorkerOptions = {
   readonly store: Store
-  readonly runnerOptions: () => Promise<RunnerOptions>
+  readonly runner: CurrentRunner
   readonly cycleOptions: Omit<CycleOptions, 'source' | 'policy' | 'processTag' | 'stop' | 'force'>
   readonly policyFor: (source: string) => Policy
   /** Names of sources; a trailing star matches every name with that prefix. */
@@ -56,8 +44,7 @@ const RETRY_MS = 2_000
 export class ExecWorker {
   readonly #options: ExecWorkerOptions
   readonly #runner: CurrentRunner
-  readonly #stopping = new AbortController()
-  readonly #force = new AbortController()
+  readonly #stopping: AbortSignal
   readonly #active = new Map<string, Promise<void>>()
   /** Tried runs: their restart state, and when to try again. */
   readonly #attempts = new Map<RunId, { trail: RestartHistory; notBefore: number }>()
@@ -68,11 +55,8 @@ export class ExecWorker {
 
   constructor(options: ExecWorkerOptions) {
     this.#options = options
-    this.#runner = new CurrentRunner(options.runnerOptions, options.log)
-  }
-
-  get isHeartbeating(): boolean {
-    return this.#runner.isHeartbeating
+    this.#runner = options.runner
+    this.#stopping = options.runner.stopping
   }
 
   /** The runs whose commands run now. */
@@ -80,42 +64,33 @@ export class ExecWorker {
     return [...this.#active.keys()]
   }
 
-  stop(reason: string): void {
-    this.#stopping.abort(reason)
-    this.#wake.abort()
-  }
-
-  forceStop(): void {
-    this.#force.abort()
-  }
-
   async run(): Promise<ExecSummary> {
     try {
       await this.#runner.get()
       this.#options.onStarted?.()
-      while (!this.#stopping.signal.aborted) {
+      while (!this.#stopping.aborted) {
         const live = await this.#claimableRuns()
         for (const { run } of this.#dueRuns(live)) this.#start(run.id, run.source)
         if (this.#options.drain && this.#active.size === 0 && !this.#hasWorkLeft(live)) break
         this.#wake = new AbortController()
-        await REAL_CLOCK.sleep(POLL_MS, AbortSignal.any([this.#wake.signal, this.#stopping.signal]))
+        await REAL_CLOCK.sleep(POLL_MS, AbortSignal.any([this.#wake.signal, this.#stopping]))
       }
       await Promise.all(this.#active.values())
       if (this.#error !== null) throw this.#error
-      if (!this.#stopping.signal.aborted) await (await this.#runner.get()).assertWorkerExists()
-      const isStopped = this.#stopping.signal.aborted && (await this.#claimableRuns()).length > 0
+      if (!this.#stopping.aborted) await (await this.#runner.get()).assertWorkerExists()
+      const isStopped = this.#stopping.aborted && (await this.#claimableRuns()).length > 0
       return { succeeded: this.#succeeded, failed: this.#failed, isStopped }
     } finally {
-      this.#stopping.abort()
+      this.#runner.requestStop('an error of the worker')
       await Promise.all(this.#active.values())
-      await this.#runner.stop()
+      await this.#runner.close()
     }
   }
 
   /** Returns the runs that this worker may take, oldest first. */
   async #claimableRuns(): Promise<LiveRun[]> {
     const { store } = this.#options
-    const { signal } = this.#stopping
+    const signal = this.#stopping
     const live = await withRetry(() => store.liveRuns(), signal).catch((error: unknown) =>
       signal.aborted ? [] : rethrow(error),
     )
@@ -169,8 +144,6 @@ export class ExecWorker {
           policy,
           maxDurationMs: cycleOptions.maxDurationMs ?? policy.maxDurationMs,
           processTag: lock.processTag,
-          stop: this.#stopping.signal,
-          force: this.#force.signal,
         })
         gaveUp = this.#recordResult(result)
       } finally {
@@ -187,7 +160,7 @@ export class ExecWorker {
       if (error instanceof StoreUnavailableError || error instanceof WatchdogLostError)
         return this.#retryLater(run, RETRY_MS)
       this.#failed++
-      if (this.#error !== null) this.stop('the command cannot be started')
+      if (this.#error !== null) this.#runner.requestStop('the command cannot be started')
       this.#retryLater(run, Infinity)
     }
   }
@@ -210,7 +183,7 @@ export class ExecWorker {
     const trail = this.#attempts.get(run)?.trail ?? NO_RESTARTS
     const next = decideNextCycle(this.#options.restarts, end, trail, REAL_CLOCK.now(), null)
     if (next.action === 'start') {
-      this.#options.log(`${summary}; it is taken up again in ${humanizeDuration(next.inMs)}`)
+      this.#options.log(`${summary}; it starts again in ${humanizeDuration(next.inMs)}`)
       this.#attempts.set(run, { trail: next.history, notBefore: REAL_CLOCK.now() + next.inMs })
       return undefined
     }
@@ -222,11 +195,6 @@ export class ExecWorker {
     const trail = this.#attempts.get(run)?.trail ?? NO_RESTARTS
     this.#attempts.set(run, { trail, notBefore: REAL_CLOCK.now() + ms })
   }
-}
-
-/** Returns true for an error that every other run would hit too. */
-function isOutdated(error: unknown): boolean {
-  return isUnusable(error) || UnstuckError.is(error, 'E_SCHEMA_NEWER')
 }
 
 function rethrow(error: unknown): never {

@@ -32,7 +32,7 @@ test('a line has its time and where it was printed; a later attempt goes on belo
   assert.equal(statSync(path).mode & 0o777, 0o600)
 })
 
-test("Unstuck's own words keep no password and no control characters", () => {
+test('the notes of Unstuck keep no password and no control characters', () => {
   using folder = temporaryFolder()
   const path = join(folder.path, 'output.log')
   new LogFile(path).note('ended:\npostgres://me:hunter2@db/x is \x1b[2Jaway')

@@ -116,7 +116,7 @@ export async function openLog(path: string): Promise<FileHandle> {
 
 function notALog(path: string): UsageError {
   return new UsageError(
-    `${path} is not a log: a link or something else stands in its place. It was not read; look at it with \`ls -l\`.`,
+    `${path} is not a log but a link or something else, and was not read. Check it with \`ls -l\`.`,
   )
 }
 

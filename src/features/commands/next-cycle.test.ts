@@ -8,7 +8,7 @@ import {
   type NextCycle,
   type RestartPolicy,
   type RestartHistory,
-} from './next-cycle.ts'
+} from './ending.ts'
 
 const PLAN: RestartPolicy = {
   restart: 'on-failure',

@@ -241,7 +241,7 @@ test('a process left behind with the pipe in its hand is not waited for', async 
   assert.ok(process.kill(Number(pid!.split(' ')[1]), 'SIGKILL'), 'it still holds the pipe')
   assert.deepEqual(rest, [
     'out unfinished',
-    'run no longer listened to: a process that the command left behind holds its output open',
+    'run the output is no longer read: a process that the command left behind holds it open',
   ])
 })
 

@@ -11,7 +11,7 @@ import { acquireSourceLock, type SourceLockState } from '../../core/recovery/sou
 import { assertWorkerExists } from '../../core/worker/assert-worker.ts'
 import { heartbeatOptions } from '../../core/heartbeat/transport.ts'
 import { runCycle, type CycleOptions } from './cycle.ts'
-import type { Endpoint } from './endpoint.ts'
+import type { RunApi } from './run-api/run-api.ts'
 import type { CycleResult } from './settle-run.ts'
 import { Watchdog } from './watchdog.ts'
 import { OutputPruner } from './output-pruner.ts'
@@ -27,7 +27,7 @@ export type RunnerOptions = {
   readonly policy: Policy
   /** The config's policies: the runs of others are assessed by them. */
   readonly overrides: PolicyOverrides
-  readonly endpoint: Endpoint
+  readonly endpoint: Pick<RunApi, 'openSession'>
   /** The number of ended runs per source that keep their output; null: all. */
   readonly keepOutput: number | null
   readonly actor: string
@@ -50,13 +50,15 @@ export class CommandRunner {
   readonly options: RunnerOptions
   readonly watchdog: Watchdog
   readonly claims = new Map<ClaimId, ClaimListener>()
+  readonly #signals: Pick<CycleOptions, 'stop' | 'force'>
   readonly #outputPruner: OutputPruner | null
   #failure: UnstuckError | null = null
   #isClosed = false
   #tracking: Tracking | null = null
 
-  constructor(options: RunnerOptions) {
+  constructor(options: RunnerOptions, signals: Pick<CycleOptions, 'stop' | 'force'>) {
     this.options = options
+    this.#signals = signals
     const { db, worker, source, policy, overrides, emit, store, keepOutput: keep, log } = options
     this.#outputPruner = keep === null ? null : new OutputPruner({ store, keep, log })
     const heartbeat = heartbeatOptions(worker, source, policy, overrides)
@@ -81,7 +83,7 @@ export class CommandRunner {
 
   /** True if a new runner would fail for the same reason. */
   get isOutdated(): boolean {
-    return UnstuckError.is(this.#failure, 'E_SCHEMA_NEWER') || isUnusable(this.#failure)
+    return isOutdated(this.#failure)
   }
 
   /** How the processes of its commands are found; null before the first one started. */
@@ -129,9 +131,10 @@ export class CommandRunner {
     return lock
   }
 
-  async cycle(options: CycleOptions): Promise<CycleResult> {
-    const result = await runCycle(this, options)
-    const { base, source, stop } = options
+  async cycle(options: Omit<CycleOptions, 'stop' | 'force'>): Promise<CycleResult> {
+    const result = await runCycle(this, { ...options, ...this.#signals })
+    const { base, source } = options
+    const { stop } = this.#signals
     // Not while stopping, and not without the source lock.
     const canPrune = !stop.aborted && !result.isLeaseLost && !this.#failure
     if (canPrune) await this.#outputPruner?.prune(base, source, stop)
@@ -156,4 +159,86 @@ export class CommandRunner {
     await this.watchdog.stop()
     await this.options.store.close()
   }
+}
+
+/**
+ * The current runner, and the requests to stop it. If its watchdog is lost, a new runner with a new identity replaces it.
+ */
+export class CurrentRunner {
+  readonly #makeOptions: () => Promise<RunnerOptions>
+  readonly #log: (message: string) => void
+  readonly #stopping = new AbortController()
+  readonly #force = new AbortController()
+  #current: Promise<CommandRunner> | null = null
+  #latest: CommandRunner | null = null
+
+  constructor(makeOptions: () => Promise<RunnerOptions>, log: (message: string) => void) {
+    this.#makeOptions = makeOptions
+    this.#log = log
+  }
+
+  /** Fires when the commands are to be ended, with the reason. */
+  get stopping(): AbortSignal {
+    return this.#stopping.signal
+  }
+
+  /** Ends the commands; no further ones are started. */
+  requestStop(reason: string): void {
+    this.#stopping.abort(reason)
+  }
+
+  /** Kills the commands at once. */
+  forceStop(): void {
+    this.#force.abort()
+  }
+
+  /** True while heartbeats are accepted, and before the first runner, when nothing is held. */
+  get isHeartbeating(): boolean {
+    return this.#latest?.watchdog.heartbeat.canClaim() ?? true
+  }
+
+  /** Returns a working runner, the same for concurrent calls. Throws a failure that a new runner would share. */
+  async get(): Promise<CommandRunner> {
+    const pending = (this.#current ??= this.#startRunner(null))
+    try {
+      const runner = await pending
+      if (!runner.failure) return runner
+      if (runner.isOutdated) throw runner.failure
+      if (this.#current === pending) this.#current = this.#startRunner(runner)
+    } catch (error) {
+      // The next call tries again.
+      if (this.#current === pending) this.#current = null
+      throw error
+    }
+    return this.get()
+  }
+
+  /** Releases the presence, after the source locks were released. */
+  async close(): Promise<void> {
+    const runner = await this.#current?.catch(() => null)
+    this.#current = null
+    await runner?.close()
+  }
+
+  async #startRunner(lost: CommandRunner | null): Promise<CommandRunner> {
+    if (lost) {
+      this.#log(`${lost.failure?.message} A new watchdog takes its place.`)
+      await lost.close()
+    }
+    const signals = { stop: this.#stopping.signal, force: this.#force.signal }
+    const runner = new CommandRunner(await this.#makeOptions(), signals)
+    try {
+      await runner.start()
+    } catch (error) {
+      await runner.close()
+      throw error
+    }
+    this.#latest = runner
+    return runner
+  }
+}
+
+/** Returns true for an error that every run and every new runner would hit too. */
+export function isOutdated(error: unknown): boolean {
+  return isUnusable(error) || UnstuckError.is(error, 'E_SCHEMA_NEWER')
 }

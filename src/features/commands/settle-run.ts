@@ -1,6 +1,5 @@
 import { constants } from 'node:os'
-import { shellExitCode, type ExitOutcome } from './ending.ts'
-import type { CycleExit } from './next-cycle.ts'
+import { shellExitCode, type CycleExit, type ExitOutcome } from './ending.ts'
 import type { Claim } from '../../core/model/claim.ts'
 import { LeaseLostError, StoppingError } from '../../core/model/errors.ts'
 import { EXIT } from '../../core/model/exit-codes.ts'
@@ -16,7 +15,7 @@ import { CLAIMS_MAX, hasProgress, runSnapshot, targetSnapshot } from '../../core
 import { makeOperatorContext, type OperatorContext } from '../../core/recovery/context.ts'
 import { recover } from '../../core/recovery/recover.ts'
 import type { RunHandle } from '../../core/worker/run-handle.ts'
-import type { ManagedProcessExit } from './watchdog-messages.ts'
+import type { ManagedProcessExit } from './watchdog.ts'
 import type { RunnerOptions } from './runner.ts'
 import { COMMAND_STORE } from './store/store.ts'
 
@@ -77,7 +76,7 @@ async function settleRun(options: RunnerOptions, ended: EndedCommand): Promise<v
   if (handle.ended) return
   try {
     switch (ending.run) {
-      case 'said':
+      case 'settled':
       case 'lost':
         return
       case 'orphan':
@@ -161,15 +160,6 @@ function runExitCode(run: Run | null): number {
 function progressAmount({ counts, progress, artifacts }: Run): number {
   const { pages, itemsNew, itemsUpdated, skipped } = counts
   return pages + itemsNew + itemsUpdated + skipped + artifacts + (progress?.done ?? 0)
-}
-
-export const NOT_STARTED: ManagedProcessExit = {
-  exitCode: null,
-  signal: null,
-  oomKills: 0,
-  artifacts: 0,
-  peakMemory: null,
-  killed: 0,
 }
 
 /** How a runner assesses and recovers runs: with the policies of the config. */

@@ -1,9 +1,4 @@
-import {
-  decideNextCycle,
-  NO_RESTARTS,
-  type RestartPolicy,
-  type RestartHistory,
-} from './next-cycle.ts'
+import { decideNextCycle, NO_RESTARTS, type RestartPolicy, type RestartHistory } from './ending.ts'
 import { AlreadyRunningError, messageOf, StoreUnavailableError } from '../../core/model/errors.ts'
 import { EXIT } from '../../core/model/exit-codes.ts'
 import type { SourceLock } from '../../core/model/source-lock.ts'
@@ -18,15 +13,14 @@ import {
 } from '../../core/recovery/source-lock.ts'
 import type { CycleOptions } from './cycle.ts'
 import type { CycleResult } from './settle-run.ts'
-import { CurrentRunner } from './current-runner.ts'
 import { WatchdogLostError } from './watchdog.ts'
-import type { CommandRunner, RunnerOptions } from './runner.ts'
+import type { CommandRunner, CurrentRunner } from './runner.ts'
 import type { Tracking } from './start-tagged.ts'
 
 export type SupervisorOptions = {
   /** For reads before there is a runner. */
   readonly store: Store
-  readonly runnerOptions: () => Promise<RunnerOptions>
+  readonly runner: CurrentRunner
   readonly cycleOptions: Omit<CycleOptions, 'processTag' | 'stop' | 'force'>
   readonly restarts: RestartPolicy
   /** Milliseconds until the next time of the schedule; null: no schedule. */
@@ -61,9 +55,8 @@ const NOTHING_RUN: SupervisorResult = {
 /** Runs a source's command cycle by cycle, one copy at a time, and keeps the source locked meanwhile. */
 export class Supervisor {
   readonly #options: SupervisorOptions
-  readonly #stopping = new AbortController()
-  readonly #force = new AbortController()
   readonly #runner: CurrentRunner
+  readonly #stopping: AbortSignal
   #lastRunner: CommandRunner | null = null
   #hasSourceLock = false
   #trail: RestartHistory = NO_RESTARTS
@@ -71,21 +64,8 @@ export class Supervisor {
 
   constructor(options: SupervisorOptions) {
     this.#options = options
-    this.#runner = new CurrentRunner(options.runnerOptions, options.log)
-  }
-
-  get isHeartbeating(): boolean {
-    return this.#runner.isHeartbeating
-  }
-
-  /** Ends the command; `run` then resolves. */
-  stop(reason: string): void {
-    this.#stopping.abort(reason)
-  }
-
-  /** Kills the command at once. */
-  forceStop(): void {
-    this.#force.abort()
+    this.#runner = options.runner
+    this.#stopping = options.runner.stopping
   }
 
   async run(): Promise<SupervisorResult> {
@@ -111,7 +91,7 @@ export class Supervisor {
     // Stopped while waiting for another copy: all work remains. While waiting for the schedule: none. Between two cycles:
     // what the last one left.
     let stopped = tick === null ? NOTHING_RUN : { ...NOTHING_RUN, exitCode: EXIT.done }
-    while (!this.#stopping.signal.aborted) {
+    while (!this.#stopping.aborted) {
       const last = await this.#withRetry(() => this.#runCycle())
       if (last === null) break
       const done = (exitCode: number, gaveUp: string | null = null): SupervisorResult => ({
@@ -149,7 +129,7 @@ export class Supervisor {
 
   /** Retries while waiting can help. Returns null if stopped meanwhile. */
   async #withRetry<T>(act: () => Promise<T>): Promise<T | null> {
-    const { signal } = this.#stopping
+    const signal = this.#stopping
     while (!signal.aborted) {
       try {
         return await act()
@@ -167,12 +147,7 @@ export class Supervisor {
 
   async #runCycle(): Promise<CycleResult> {
     const { runner, lock } = await this.#lockSource()
-    return runner.cycle({
-      ...this.#options.cycleOptions,
-      processTag: lock.processTag,
-      stop: this.#stopping.signal,
-      force: this.#force.signal,
-    })
+    return runner.cycle({ ...this.#options.cycleOptions, processTag: lock.processTag })
   }
 
   async #lockSource(): Promise<{ runner: CommandRunner; lock: SourceLock }> {
@@ -207,7 +182,7 @@ export class Supervisor {
     if (this.#options.ifRunning !== 'wait' && !isUnlocking && !willUnlock)
       throw alreadyRunningError(state)
     await this.#wait(describeHolder(state, await this.#options.store.now()))
-    this.#stopping.signal.throwIfAborted()
+    this.#stopping.throwIfAborted()
   }
 
   async #wait(because: string): Promise<void> {
@@ -237,7 +212,7 @@ export class Supervisor {
       await this.#lastRunner
         ?.unlockSource(cycleOptions.source, gaveUp)
         .catch((error) => log(messageOf(error)))
-    await this.#runner.stop()
+    await this.#runner.close()
   }
 
   /**
@@ -247,10 +222,9 @@ export class Supervisor {
   async #sleep(ms: number): Promise<void> {
     const [until, at] = [REAL_CLOCK.now() + ms, Date.now() + ms]
     const left = (): number => Math.min(until - REAL_CLOCK.now(), at - Date.now())
-    const isOver = (): boolean =>
-      this.#stopping.signal.aborted || this.#lastRunner?.isOutdated === true
+    const isOver = (): boolean => this.#stopping.aborted || this.#lastRunner?.isOutdated === true
     while (left() > 0 && !isOver()) {
-      await REAL_CLOCK.sleep(Math.min(left(), SLEEP_MAX_MS), this.#stopping.signal)
+      await REAL_CLOCK.sleep(Math.min(left(), SLEEP_MAX_MS), this.#stopping)
     }
   }
 

@@ -1,7 +1,7 @@
 import process from 'node:process'
 import type { Claim } from '../../core/model/claim.ts'
 import { openHeartbeatService, type HeartbeatService } from '../../core/heartbeat/service.ts'
-import type { CommandSpec, FromWatchdog, WatchdogStart, ToWatchdog } from './watchdog-messages.ts'
+import type { CommandSpec, FromWatchdog, WatchdogStart, ToWatchdog } from './watchdog.ts'
 import { ManagedProcess } from './managed-process.ts'
 
 /**

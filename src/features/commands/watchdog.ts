@@ -3,16 +3,83 @@ import type { Claim } from '../../core/model/claim.ts'
 import { UnstuckError } from '../../core/model/errors.ts'
 import { REAL_CLOCK } from '../../core/host/clock.ts'
 import { HeartbeatClient, type HeartbeatHandlers } from '../../core/heartbeat/client.ts'
-import type { HeartbeatOptions, HeartbeatTransport } from '../../core/heartbeat/transport.ts'
-import { endTree } from '../../lib/process/end-tree.ts'
+import type { RunId } from '../../core/model/id.ts'
 import type {
-  CommandSpec,
-  FromWatchdog,
-  ManagedProcessEvent,
-  ToWatchdog,
-  ManagedProcessExit,
-} from './watchdog-messages.ts'
+  FromService,
+  HeartbeatOptions,
+  HeartbeatTransport,
+  ToService,
+} from '../../core/heartbeat/transport.ts'
+import { endTree } from '../../lib/process/end-tree.ts'
 import type { Tracking } from './start-tagged.ts'
+
+/** What the watchdog needs to start a command, and to end it without Unstuck. */
+export type CommandSpec = {
+  /** The execution's id. */
+  readonly id: string
+  readonly run: RunId
+  /** The claim under which its activity is reported, also after Unstuck died. */
+  readonly claim: Claim
+  readonly command: readonly string[]
+  readonly cwd: string
+  readonly env: Readonly<Record<string, string>>
+  /** The source's tag; every process of the command carries it. */
+  readonly processTag: string
+  readonly killTimeoutMs: number
+  readonly outputDir: string
+  readonly logPath: string
+  readonly maxLogBytes: number
+  readonly quiet: boolean
+  /** Values to redact from the output. */
+  readonly secrets: readonly string[]
+  /** Open Node's IPC channel, for a program that calls `process.send('ready')`. */
+  readonly hasIpcChannel: boolean
+  /** How often its memory is measured. */
+  readonly measureIntervalMs: number
+}
+
+export type WatchdogStart = { readonly db: string; readonly heartbeat: HeartbeatOptions }
+
+export type ToWatchdog =
+  | ToService
+  | ({ readonly type: 'begin' } & WatchdogStart)
+  | { readonly type: 'run'; readonly spec: CommandSpec }
+  /** Ends the command: SIGTERM first, or SIGKILL at once. */
+  | { readonly type: 'end'; readonly id: string; readonly force: boolean }
+  /** The run ended before the command: no more activity to report. */
+  | { readonly type: 'run-ended'; readonly id: string }
+  /** The run was claimed again: activity is reported under this claim. */
+  | { readonly type: 'claimed'; readonly id: string; readonly claim: Claim }
+
+export type FromWatchdog = FromService | ManagedProcessEvent
+
+/** What the watchdog reports about a command. */
+export type ManagedProcessEvent =
+  | {
+      readonly type: 'start-failed'
+      readonly id: string
+      readonly code: string
+      readonly text: string
+    }
+  | { readonly type: 'tracked'; readonly id: string; readonly tracking: Tracking }
+  | { readonly type: 'ready'; readonly id: string }
+  /** The command's own process ended; its child processes may still run. */
+  | { readonly type: 'exited'; readonly id: string }
+  /** The sum over all its processes, in bytes. */
+  | { readonly type: 'memory'; readonly id: string; readonly bytes: number }
+  | { readonly type: 'unkillable'; readonly id: string; readonly pids: readonly number[] }
+  /** Every process of the command has ended. */
+  | ({ readonly type: 'ended'; readonly id: string } & ManagedProcessExit)
+
+export type ManagedProcessExit = {
+  readonly exitCode: number | null
+  readonly signal: string | null
+  readonly oomKills: number
+  readonly artifacts: number
+  readonly peakMemory: number | null
+  /** The number of processes that had to be killed. */
+  readonly killed: number
+}
 
 /** Receives the events of a running command. */
 export type CommandHost = {
@@ -141,7 +208,7 @@ export class Watchdog {
       this.#commands.delete(id)
       const roots = { processTag: spec.processTag, execution: id }
       void endTree(roots, { killTimeoutMs: 0, clock: REAL_CLOCK }).then(
-        (killed) => ended.resolve({ ...UNKNOWN_EXIT, killed }),
+        (killed) => ended.resolve({ ...NOT_STARTED, signal: 'SIGKILL', killed }),
         ended.reject,
       )
     }
@@ -179,9 +246,10 @@ function onExit(child: ChildProcess, callback: (how: string) => void): void {
 
 type PendingExit = PromiseWithResolvers<ManagedProcessExit>
 
-const UNKNOWN_EXIT: ManagedProcessExit = {
+/** The end of a command that never started. */
+export const NOT_STARTED: ManagedProcessExit = {
   exitCode: null,
-  signal: 'SIGKILL',
+  signal: null,
   oomKills: 0,
   artifacts: 0,
   peakMemory: null,

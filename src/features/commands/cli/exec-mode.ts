@@ -5,7 +5,7 @@ import { EXIT } from '../../../core/model/exit-codes.ts'
 import { sourceMistake } from '../../../core/model/source.ts'
 import { SystemdNotifier } from '../../../lib/process/sd-notify.ts'
 import { ExecWorker } from '../exec-worker.ts'
-import type { RestartPolicy } from '../next-cycle.ts'
+import type { RestartPolicy } from '../ending.ts'
 import type { CommandOptions } from './options.ts'
 import { makeCommandSetup } from './setup.ts'
 
@@ -36,13 +36,13 @@ export const workOnCommands: ExecMode['run'] = async (context: ExecContext, comm
   const { runner, cycle, log, supervise } = await makeCommandSetup(context, '', policy)
   const waits = `waiting for runs of ${options.source.join(', ')}`
   const manager = new SystemdNotifier({
-    isHealthy: () => worker.isHeartbeating,
+    isHealthy: () => runner.isHeartbeating,
     status: () => worker.activeSources.map((name) => `at work on ${name}`).join(', ') || waits,
     log,
   })
   const worker = new ExecWorker({
     store: await context.database.open({ connections: 1 }),
-    runnerOptions: runner,
+    runner,
     cycleOptions: { ...cycle, command, maxDurationMs: options.maxDuration ?? null },
     policyFor: (source) => settings.policyFor(source),
     sources: options.source,
@@ -52,7 +52,7 @@ export const workOnCommands: ExecMode['run'] = async (context: ExecContext, comm
     onStarted: () => manager.ready(),
     log,
   })
-  return supervise(worker, manager, async (services) => {
+  return supervise(manager, async (services) => {
     log(waits)
     const done = await worker.run()
     const { succeeded, failed, isStopped } = done
@@ -68,9 +68,9 @@ export const workOnCommands: ExecMode['run'] = async (context: ExecContext, comm
 function checkRequest(sources: readonly string[], command: readonly string[]): void {
   const example = 'unstuck work --source reports --exec -- python report.py'
   if (sources.length === 0)
-    throw new UsageError(`--exec needs to know whose runs to take. For example: ${example}`)
+    throw new UsageError(`--exec needs the sources whose runs it takes. For example: ${example}`)
   if (command.length === 0)
-    throw new UsageError(`What is to be run? Write the command after two dashes: ${example}`)
+    throw new UsageError(`There is no command. Write it after two dashes: ${example}`)
   const mistakes = sources.flatMap((name) => {
     const mistake = name === '*' ? null : sourceMistake(name.replace(/\*$/, ''))
     return mistake === null ? [] : [`--source ${JSON.stringify(name)} ${mistake}`]

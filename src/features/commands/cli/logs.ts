@@ -17,7 +17,7 @@ import { untilInterrupted } from '../../../lib/process/until-interrupted.ts'
 import { defineCommand, type Output } from '../../../contracts/command.ts'
 import { argument, option } from '../../../contracts/options.ts'
 
-/** How many lives of a run's command are looked at for a log that is here. */
+/** How many executions of a run's command are searched for a log on this machine. */
 const EXECUTIONS_MAX = 20
 const POLL_MS = 1_000
 
@@ -30,9 +30,9 @@ export const command = defineCommand({
   ],
   args: { run: argument.required('the run: its last 8 digits, its full id, or its source') },
   options: {
-    follow: option.flag('go on with new lines until the run has ended, or Ctrl-C', '-f'),
+    follow: option.flag('follow new lines until the run has ended, or Ctrl-C', '-f'),
     lines: option.countOrAll('N', 'how many of the last lines', 100, { max: 1_000_000 }),
-    stream: option.choice(LOG_STREAMS, "only stdout, stderr, or Unstuck's own words", undefined),
+    stream: option.choice(LOG_STREAMS, 'only stdout, stderr, or the notes of Unstuck', undefined),
     since: option.duration('AGE', 'only what was printed since then', undefined),
   },
 
@@ -62,7 +62,7 @@ type Search = {
   readonly output: Output
 }
 
-/** The log that is here. Says why, and what to do, when there is none. */
+/** The log that is here. Throws an error with the reason and the next step when there is none. */
 async function findLog({ store, run, here, output }: Search): Promise<string> {
   const executions = await (await store.extend(COMMAND_STORE)).executions(run.id, EXECUTIONS_MAX)
   const [newest] = executions
@@ -79,13 +79,13 @@ async function findLog({ store, run, here, output }: Search): Promise<string> {
 /** The same for one that may still begin: waits for it. Null when it was interrupted before. */
 async function waitForLog(search: Search, enough: AbortSignal): Promise<string | null> {
   const { store, run, output } = search
-  for (let hasSaid = false; ; hasSaid = true) {
+  for (let hasNoted = false; ; hasNoted = true) {
     const isWaiting =
       isLive((await store.run(run.id))?.status ?? 'cancelled') &&
       (await (await store.extend(COMMAND_STORE)).executions(run.id, 1)).length === 0 &&
       !(await logExists(search.here, run.id))
     if (!isWaiting) return findLog(search)
-    if (!hasSaid) output.note(`Run ${shortId(run.id)} has printed nothing yet. Waiting for it.`)
+    if (!hasNoted) output.note(`Run ${shortId(run.id)} has printed nothing yet. Waiting for it.`)
     await REAL_CLOCK.sleep(POLL_MS, enough)
     if (enough.aborted) return null
   }
@@ -106,7 +106,7 @@ function logNotFound(run: Run, newest: Execution | undefined): NotFoundError {
     return new NotFoundError(what, `It was made on ${host}: call \`unstuck logs ${id}\` there.`)
   }
   const why = runFolderExists(dirname(dirname(dirname(log))), run.id)
-    ? `It was in ${log}, and is not there any more, or not a log.`
+    ? `It was in ${log}, and was removed since, or is not a log.`
     : `Its output was in ${dirname(log)} and was removed, by \`--keep-output\` or by hand.`
   return new NotFoundError(what, `${why} How each start ended is kept: \`unstuck show ${id}\`.`)
 }
@@ -121,7 +121,7 @@ function follow({ store, run, output }: Search, signal: AbortSignal): FollowOpti
       try {
         return !isLive((await store.run(run.id))?.status ?? 'cancelled')
       } catch (error) {
-        // The log is a file: it goes on while the database is away.
+        // The log is a file: it can be read without the database.
         if (error instanceof StoreUnavailableError) return false
         throw error
       }

@@ -1,5 +1,6 @@
-import type { RestartPolicy } from '../next-cycle.ts'
-import { UsageError } from '../../../core/model/errors.ts'
+import { Cron } from 'croner'
+import type { RestartPolicy } from '../ending.ts'
+import { messageOf, UsageError } from '../../../core/model/errors.ts'
 import { EXIT } from '../../../core/model/exit-codes.ts'
 import { shortId } from '../../../core/model/id.ts'
 import { checkSource } from '../../../core/model/source.ts'
@@ -9,7 +10,6 @@ import { Supervisor, type SupervisorResult } from '../supervisor.ts'
 import { commandOptions } from './options.ts'
 import { makeCommandSetup } from './setup.ts'
 import { SystemdNotifier } from '../../../lib/process/sd-notify.ts'
-import { makeSchedule } from './schedule.ts'
 import { defineCommand, type CliContext, type CommandResult } from '../../../contracts/command.ts'
 import { argument, option } from '../../../contracts/options.ts'
 
@@ -35,7 +35,7 @@ const options = {
     min: 0,
   }),
   restartWindow: option.duration('TIME', 'the window for --max-restarts', 15 * 60_000),
-  minUptime: option.duration('TIME', 'who lived this long did not die at once', 30_000),
+  minUptime: option.duration('TIME', 'a failure after less than this doubles the delay', 30_000),
   ...commandOptions,
 }
 type Run = CliContext<{ source: Arg; command: Rest }, typeof options>
@@ -61,11 +61,11 @@ export const command = defineCommand({
     checkSource(source)
     if (command.length === 0) {
       throw new UsageError(
-        `What is to be run? Write the command after two dashes: ${runCommand(source, ['python', 'scraper.py'])}`,
+        `There is no command. Write it after two dashes: ${runCommand(source, ['python', 'scraper.py'])}`,
       )
     }
     if (context.options.cron !== undefined && context.options.interval !== undefined)
-      throw new UsageError('--cron and --interval both say when it starts again: give one of them.')
+      throw new UsageError('Use either --cron or --interval, not both.')
     return report(context, await superviseCommand(context))
   },
 })
@@ -77,13 +77,13 @@ async function superviseCommand(context: Run): Promise<SupervisorResult> {
   const { runner, cycle, log, supervise } = await makeCommandSetup(context, source, policy)
   let status = `starting ${source}`
   const manager = new SystemdNotifier({
-    isHealthy: () => supervisor.isHeartbeating,
+    isHealthy: () => runner.isHeartbeating,
     status: () => status,
     log,
   })
   const supervisor = new Supervisor({
     store: await database.open({ connections: 1 }),
-    runnerOptions: runner,
+    runner,
     cycleOptions: {
       ...cycle,
       source,
@@ -104,7 +104,7 @@ async function superviseCommand(context: Run): Promise<SupervisorResult> {
       if (!context.options.waitReady || context.options.cron !== undefined) manager.ready()
     },
   })
-  return supervise(supervisor, manager, async (services) => {
+  return supervise(manager, async (services) => {
     const ended = await supervisor.run()
     // This may be the only process that sends alerts.
     if (ended.gaveUp !== null) await services.finish()
@@ -130,7 +130,7 @@ function report({ args, output }: Run, ended: SupervisorResult): CommandResult {
   if (skipped !== null) output.note(`[unstuck] skipped: ${skipped}`)
   if (last) {
     const go =
-      exitCode === EXIT.resumable ? ' The next start goes on from its last checkpoint.' : ''
+      exitCode === EXIT.resumable ? ' The next start continues from its last checkpoint.' : ''
     const seen =
       tracking !== null && trackingGap(tracking) !== null
         ? ' No process that Unstuck can see is left.'
@@ -153,4 +153,34 @@ function report({ args, output }: Run, ended: SupervisorResult): CommandResult {
       tracking,
     },
   }
+}
+
+/** How long until the next time that a crontab line names; null without one. */
+function makeSchedule(
+  expression: string | undefined,
+  timezone: string | undefined,
+): () => number | null {
+  if (expression === undefined) {
+    if (timezone !== undefined) throw new UsageError('--timezone goes with --cron.')
+    return () => null
+  }
+  const cron = parseCron(expression, timezone)
+  return () => {
+    const next = cron.nextRun()
+    // Croner rounds down to whole seconds: never the same moment twice.
+    return next === null ? null : Math.max(1, next.getTime() - Date.now())
+  }
+}
+
+function parseCron(when: string, timezone: string | undefined): Cron {
+  try {
+    const cron = new Cron(when, { paused: true, ...(timezone !== undefined && { timezone }) })
+    if (cron.nextRun() !== null) return cron
+  } catch (error) {
+    throw new UsageError(
+      `--cron ${JSON.stringify(when)} cannot be read: ${messageOf(error)}. Five fields, as in '0 3 * * *': minute, hour, day, month, weekday.`,
+      { cause: error },
+    )
+  }
+  throw new UsageError(`--cron ${JSON.stringify(when)} names no time that is still to come.`)
 }

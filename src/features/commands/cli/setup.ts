@@ -3,6 +3,7 @@ import type { CliContext } from '../../../contracts/command.ts'
 import type { BackgroundService } from '../../../contracts/feature.ts'
 import { openJournal } from '../../../lib/files/journal.ts'
 import { currentUser } from '../../../core/host/identity.ts'
+import { EXIT } from '../../../core/model/exit-codes.ts'
 import { newId, type WorkerId } from '../../../core/model/id.ts'
 import type { Policy } from '../../../core/model/policy.ts'
 import { openStore } from '../../../core/store/open.ts'
@@ -10,40 +11,21 @@ import { dataFolder } from '../../../lib/files/data-folder.ts'
 import { pruneJournalsHourly } from '../../../lib/files/prune-journals.ts'
 import type { SystemdNotifier } from '../../../lib/process/sd-notify.ts'
 import { describeEvent } from '../../../presenters/event.ts'
-import type { CycleOptions } from '../cycle.ts'
 import { RunApi } from '../run-api/run-api.ts'
-import type { RunnerOptions } from '../runner.ts'
+import { CurrentRunner } from '../runner.ts'
 import type { CommandOptions } from './options.ts'
-import { onCommandSignals, type Stoppable } from './signals.ts'
-
-/** The parts of a process that wraps commands. */
-export type CommandSetup = {
-  /** Options of a new watchdog: each has its own identity and journal. */
-  readonly runner: () => Promise<RunnerOptions>
-  readonly cycle: Omit<
-    CycleOptions,
-    'source' | 'command' | 'policy' | 'processTag' | 'stop' | 'force'
-  >
-  readonly log: (text: string) => void
-  /** Runs a supervisor with its API, the background services and signal handlers, and ends them after it. */
-  readonly supervise: <T>(
-    supervisor: Stoppable,
-    manager: SystemdNotifier,
-    run: (services: Pick<Required<BackgroundService>, 'finish'>) => Promise<T>,
-  ) => Promise<T>
-}
 
 /** Files of a log: the current one and the full ones that are kept. */
 const LOG_FILES = 4
 
-/** `source`: empty if the process works for many. */
+/** Makes the parts of a process that wraps commands. `source`: empty if the process works for many. */
 export async function makeCommandSetup(
   context: Pick<CliContext, 'database' | 'output' | 'json' | 'settings' | 'startServices'> & {
     readonly options: CommandOptions
   },
   source: string,
   policy: Policy,
-): Promise<CommandSetup> {
+) {
   const { database, output, options } = context
   const log = (text: string): void => output.note(`[unstuck] ${text}`)
   const db = await database.address()
@@ -53,31 +35,33 @@ export async function makeCommandSetup(
   const journals = join(base, 'journal')
   pruneJournalsHourly(journals, () => database.open())
   let current: WorkerId | null = null
+  // Each runner has its own identity and journal.
+  const runner = new CurrentRunner(async () => {
+    const worker = newId()
+    current = worker
+    const journal = openJournal(join(journals, `${worker}.jsonl`), worker)
+    return {
+      // The supervisor has one connection more and the watchdog two: four.
+      store: await openStore(db, { writer: worker, connections: 1 }),
+      db,
+      worker,
+      source,
+      policy,
+      overrides,
+      endpoint,
+      keepOutput: options.keepOutput ?? null,
+      actor: currentUser(),
+      log,
+      emit: (event) => {
+        journal(event)
+        const text = describeEvent(event)
+        if (text !== null) log(text)
+      },
+    }
+  }, log)
   return {
     log,
-    runner: async () => {
-      const worker = newId()
-      current = worker
-      const journal = openJournal(join(journals, `${worker}.jsonl`), worker)
-      return {
-        // The supervisor has one connection more and the watchdog two: four.
-        store: await openStore(db, { writer: worker, connections: 1 }),
-        db,
-        worker,
-        source,
-        policy,
-        overrides,
-        endpoint,
-        keepOutput: options.keepOutput ?? null,
-        actor: currentUser(),
-        log,
-        emit: (event) => {
-          journal(event)
-          const text = describeEvent(event)
-          if (text !== null) log(text)
-        },
-      }
-    },
+    runner,
     cycle: {
       cwd: process.cwd(),
       env: process.env,
@@ -91,17 +75,18 @@ export async function makeCommandSetup(
       // Redacted in the output of the command.
       secrets: [db, ...secrets.map(({ value }) => value)],
     },
-    async supervise(supervisor, manager, run) {
+    /** Runs the work with the API of its runs, the background services and signal handlers, and ends them after it. */
+    supervise: async <T>(
+      manager: SystemdNotifier,
+      run: (services: Pick<Required<BackgroundService>, 'finish'>) => Promise<T>,
+    ): Promise<T> => {
       const services = await context.startServices(log, () => current)
       await endpoint.start()
       const stop = (by: string): void => {
         manager.stopping()
-        supervisor.stop(by)
+        runner.requestStop(by)
       }
-      const removeHandlers = onCommandSignals(
-        { stop, forceStop: () => supervisor.forceStop() },
-        log,
-      )
+      const removeHandlers = onCommandSignals(stop, () => runner.forceStop(), log)
       try {
         return await run(services)
       } finally {
@@ -111,5 +96,44 @@ export async function makeCommandSetup(
         await manager.close()
       }
     },
+  }
+}
+
+/**
+ * The first SIGTERM or SIGINT ends the command and everything it started, the second kills them. A process manager whose
+ * channel to this process closed counts as the first: its next copy would wait for this one. Returns a function that
+ * removes the handlers.
+ */
+function onCommandSignals(
+  stop: (by: string) => void,
+  forceStop: () => void,
+  log: (message: string) => void,
+): () => void {
+  let signalCount = 0
+  const onSignal = (by: string): void => {
+    signalCount++
+    if (signalCount === 1) {
+      log(`${by}: ending the command and all it started. Send it again to kill it at once.`)
+      stop(by)
+    } else if (signalCount === 2) {
+      log(`${by} again: killing it.`)
+      forceStop()
+    } else if (signalCount === 3) {
+      log(
+        `${by} a third time: exiting. The watchdog still ends the command, and keeps its source locked until then.`,
+      )
+      process.exit(EXIT.resumable)
+    }
+  }
+  const onDisconnect = (): void => {
+    if (signalCount === 0) onSignal('the process manager is gone')
+  }
+  process.on('SIGTERM', onSignal)
+  process.on('SIGINT', onSignal)
+  process.on('disconnect', onDisconnect)
+  return () => {
+    process.off('SIGTERM', onSignal)
+    process.off('SIGINT', onSignal)
+    process.off('disconnect', onDisconnect)
   }
 }

@@ -49,7 +49,7 @@ export function tooManyCalls(max: number): HttpError {
   return new HttpError(
     429,
     'TOO_MANY_CALLS',
-    `${max} calls of this run are under way already. They are done one after the other: wait for an answer before the next call.`,
+    `${max} calls of this run are under way already. They are handled one after the other: wait for a response before the next call.`,
     { headers: { 'retry-after': '1' } },
   )
 }
@@ -58,7 +58,7 @@ export function stopping(): HttpError {
   return new HttpError(
     503,
     'STOPPING',
-    'Unstuck no longer serves this run. Whether this call was done is not known; the next start goes on from the last saved page.',
+    'Unstuck no longer serves this run. Whether this call was done is not known; the next start continues from the last saved page.',
   )
 }
 

@@ -13,7 +13,7 @@ import {
   textOf,
   type Schema,
 } from '../../../lib/validate/validate.ts'
-import type { RunHooks } from '../endpoint.ts'
+import type { RunHooks } from './session.ts'
 
 const KB = 1_024
 const BODY_MAX_BYTES = 256 * KB

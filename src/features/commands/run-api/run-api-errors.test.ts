@@ -130,7 +130,7 @@ test('an error for too many calls, a stopped API, a slow sender and an internal 
   while (command.calls < 1) await sleep(5)
   assert.equal(
     summary(await command.post('/finish')),
-    '429 TOO_MANY_CALLS retry-after=1: 1 calls of this run are under way already. They are done one after the other: wait for an answer before the next call.',
+    '429 TOO_MANY_CALLS retry-after=1: 1 calls of this run are under way already. They are handled one after the other: wait for a response before the next call.',
   )
   assert.equal(
     summary(await hanging.response()),

@@ -344,7 +344,7 @@ test('calls under way are limited, and a heartbeat gets through all the same', a
   while (command.calls < 2) await sleep(5)
 
   const third = await command.post('/progress', { done: 1, total: 2 })
-  assertRejected(third, 429, 'TOO_MANY_CALLS', /wait for an answer/)
+  assertRejected(third, 429, 'TOO_MANY_CALLS', /wait for a response/)
   assert.deepEqual((await command.post('/heartbeat')).body, { stop: false })
   locked[Symbol.dispose]()
 

@@ -5,7 +5,6 @@ import { logUnexpected } from '../../../lib/http/errors.ts'
 import { jsonHandler, type JsonRequest } from '../../../lib/http/node-adapter.ts'
 import { NodeServer } from '../../../lib/http/node-server.ts'
 import { errorReply, jsonReply, type JsonReply } from '../../../lib/http/response.ts'
-import type { Endpoint, EndpointSession, RunHooks } from '../endpoint.ts'
 import {
   internalError,
   malformedRequest,
@@ -14,7 +13,7 @@ import {
   unauthorized,
 } from './errors.ts'
 import { listenOnPort, listenOnSocket, type PrivateSocket } from './listen.ts'
-import { RunSession } from './session.ts'
+import { RunSession, type EndpointSession, type RunHooks } from './session.ts'
 
 export type RunApiOptions = {
   /** Listen on a Unix socket in this folder instead of a local port. */
@@ -35,7 +34,7 @@ const LIMITS = {
 const DRAIN_MS = 200
 
 /** The HTTP API of the commands that this process wraps: one server, with a path and a token for each run. */
-export class RunApi implements Endpoint {
+export class RunApi {
   readonly #options: RunApiOptions
   readonly #limits: typeof LIMITS
   readonly #server: NodeServer

@@ -6,7 +6,6 @@ import { ConcurrencyLimit } from '../../../lib/http/limit-concurrency.ts'
 import type { JsonRequest } from '../../../lib/http/node-adapter.ts'
 import type { Input } from '../../../lib/http/route.ts'
 import { validateCall } from '../../../lib/http/validate-call.ts'
-import type { RunHooks } from '../endpoint.ts'
 import {
   BODY_ERRORS,
   CALL_ERRORS,
@@ -16,6 +15,30 @@ import {
   tooManyCalls,
 } from './errors.ts'
 import { ROUTES, type RunContext } from './routes.ts'
+
+export type RunEnd = 'finish' | { readonly error: string; readonly retry: boolean }
+
+/** The callbacks of a run's owner. */
+export type RunHooks = {
+  /** Called for every call with a valid token. */
+  onCall(): void
+  /** Returns true if the command should stop. */
+  isStopping(): boolean
+  /** Called when the command has ended its run, and this is stored. */
+  onEnd(end: RunEnd): void
+}
+
+/** How a command reaches the API of its run. */
+export type EndpointSession = {
+  /** The base address, UNSTUCK_URL. */
+  readonly url: string
+  /** Valid for this run only, UNSTUCK_TOKEN. */
+  readonly token: string
+  /** The Unix socket to connect to instead of the URL's host. */
+  readonly socket?: string
+  /** Refuses calls from now on. */
+  close(): void
+}
 
 const CALLS = ROUTES.map(({ method, path }) => `${method} ${path}`)
 /** No token has this hash, but for a chance in 2^256. */

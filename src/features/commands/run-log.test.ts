@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { temporaryFolder } from '../../testing/sqlite-engine.ts'
 import { LogFile } from './log-file.ts'
-import { readLogPage } from './log-page.ts'
+import { readLogPage } from './run-log.ts'
 
 function numbers(from: number, to: number): string[] {
   return Array.from({ length: to - from }, (_, n) => String(from + n))
