@@ -153,7 +153,7 @@ test('SIGTERM: the command finishes its page, the run is released, exit 75; a se
   )
   await deaf.waitForOutput('] up')
   deaf.signal('SIGINT')
-  await deaf.waitForOutput('Once more')
+  await deaf.waitForOutput('Send it again')
   deaf.signal('SIGINT')
   assert.equal(await deaf.waitForExit(), 75)
   await ctx.assertNoProcessesLeft()

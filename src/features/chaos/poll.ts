@@ -27,3 +27,11 @@ export function untilStopped(onStop: () => void = () => {}): AbortSignal {
   process.on('SIGINT', stop).on('SIGTERM', stop).on('SIGHUP', stop)
   return controller.signal
 }
+
+/** Resolves when the signal fires. */
+export function whenAborted(signal: AbortSignal): Promise<null> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve(null)
+    signal.addEventListener('abort', () => resolve(null), { once: true })
+  })
+}

@@ -17,6 +17,7 @@ import {
 } from '../../lib/process/process-tree.ts'
 import { readProcessStat } from '../../core/host/identity.ts'
 import type { Store } from '../../core/store/store.ts'
+import { whenAborted } from './poll.ts'
 import type { Progress } from './progress.ts'
 import type { Signal } from './schedule.ts'
 import type { PhaseContext } from './scratch.ts'
@@ -120,11 +121,7 @@ export class ProcessRun {
 
   /** Returns how it ended; null when the signal fired first. */
   exitedBefore(limit: AbortSignal): Promise<ProcessExit | null> {
-    const fired = new Promise<null>((resolve) => {
-      if (limit.aborted) resolve(null)
-      limit.addEventListener('abort', () => resolve(null), { once: true })
-    })
-    return Promise.race([this.exited, fired])
+    return Promise.race([this.exited, whenAborted(limit)])
   }
 
   /** Waits for the exit event of a process that the kernel reports as dead. */

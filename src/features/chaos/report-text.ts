@@ -78,7 +78,7 @@ function printKills(writer: TextWriter, report: Report, seed: number): void {
     writer,
     'late writes refused',
     report.lateWritesRefused,
-    'by processes that had lost their claim',
+    'by workers that had lost their claim',
   )
 }
 

@@ -1,23 +1,23 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import process from 'node:process'
+import type { CliContext } from '../../../contracts/command.ts'
 import { newId, shortId, type RunId } from '../../../core/model/id.ts'
 import { openStore } from '../../../core/store/open.ts'
-import type { Store } from '../../../core/store/store.ts'
 import { plural } from '../../../presenters/format.ts'
 import { openLedger } from '../ledger.ts'
-import { pollUntil } from '../poll.ts'
+import { pollUntil, whenAborted } from '../poll.ts'
 import { REAL_CLOCK } from '../../../core/host/clock.ts'
 import { makeRandom } from '../random.ts'
-import { makeDirectory, type Directory } from './directory.ts'
-import { makeReport, readResults, type Report } from './report.ts'
+import { makeDirectory } from './directory.ts'
+import { makeReport, readResults } from './report.ts'
 import type { Headline, Reporter } from './reporter.ts'
 import { expectedMs, makeSchedule, Scenario, slowdownFor } from './scenario.ts'
 import type { ScenarioContext } from './scenario.ts'
 import { Site } from './site.ts'
 import { takeSnapshot, WorkerPool } from './worker-pool.ts'
 
-type DemoContextOptions = {
+export type DemoOptions = {
   readonly targets: number
   readonly workers: number
   readonly kills: number
@@ -27,39 +27,23 @@ type DemoContextOptions = {
   /** The folder that all demos write to. */
   readonly home: string
   /** Serves the dashboard while the demo runs. */
-  readonly openDashboard: (
-    store: Store,
-    dataFolder: string,
-  ) => Promise<{ readonly url: string; close(): Promise<void> }>
-}
-
-export type DemoOptions = DemoContextOptions & {
+  readonly openDashboard: CliContext['openDashboard']
   readonly reporter: (headline: Headline) => Reporter
   /** Fires on Ctrl-C. */
   readonly interrupted: AbortSignal
 }
 
-export type DemoResult = {
-  readonly report: Report
-  readonly expected: Directory
-  readonly scenario: Scenario
-  readonly tookMs: number
-  readonly source: string
-  readonly run: RunId
-  readonly db: string
-  readonly engine: Store['engine']
-  readonly folder: string
-}
-
 const STATUS_INTERVAL_MS = 100
 const START_TIMEOUT_MS = 30_000
-const STOPPING = 'stopping the workers; once more ends them at once'
+const STOPPING = 'stopping the workers; press Ctrl-C again to kill them'
+
+export type DemoResult = NonNullable<Awaited<ReturnType<typeof runDemo>>>
 
 /**
  * Crawls a built-in site with workers, injects faults into them, and compares the result with the site. Leaves no process
  * behind. Returns null when it was interrupted.
  */
-export async function runDemo(options: DemoOptions): Promise<DemoResult | null> {
+export async function runDemo(options: DemoOptions) {
   await using context = await openDemoContext(options)
   const { expected, store, size, source, folder, db } = context
   const startedAt = performance.now()
@@ -126,7 +110,7 @@ async function runCrawl(
   }
   const reporting = keepReporting(context)
   await scenario.run(context, makeSchedule(size.kills, makeRandom(seed + 1)))
-  await Promise.race([working, untilAborted(interrupted)])
+  await Promise.race([working, whenAborted(interrupted)])
   await reporting
   return run
 }
@@ -140,18 +124,13 @@ async function keepReporting({ snapshot, over }: ScenarioContext): Promise<void>
   }
 }
 
-function untilAborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve()
-  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
-}
-
 type DemoContext = Awaited<ReturnType<typeof openDemoContext>>
 
 /** How often `unstuck work` itself may be killed from outside. */
 const RESTARTS_MAX = 5
 
 /** Opens everything that the demo uses. Disposing the result ends every process and connection. */
-async function openDemoContext(options: DemoContextOptions) {
+async function openDemoContext(options: DemoOptions) {
   const { seed, workers, kills } = options
   const id = shortId(newId())
   // Unique: nothing else in the database is touched.

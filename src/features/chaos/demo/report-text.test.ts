@@ -24,7 +24,7 @@ const events: InjectedFaults = {
   zombies: [{ silentMs: 14_000, refused: 1, isLateWriteSaved: false }],
   skipped: [],
 }
-const stats = { served: 999, aborted: 99, refetched: 99, errors500: 999, errors429: 999 }
+const stats = { served: 999, refetched: 99, errors500: 999, errors429: 999 }
 
 function print(found: SavedResults): string {
   const paper = new TextWriter(80, false)

@@ -7,7 +7,7 @@ import { makeReport, type InjectedFaults, type SavedResults, type Report } from 
 import type { Kill } from './faults.ts'
 
 const truth = makeDirectory(1, 4)
-const stats = { served: 40, aborted: 2, refetched: 3, errors500: 1, errors429: 1 }
+const stats = { served: 40, refetched: 3, errors500: 1, errors429: 1 }
 const ZOMBIE = { silentMs: 5_000, refused: 1, isLateWriteSaved: false }
 const events: InjectedFaults = {
   killsAsked: 2,

@@ -197,12 +197,27 @@ export function printReport(writer: TextWriter, report: Report, context: ReportC
   row(writer, 'deploys (SIGTERM)', report.deploys, deployText(faults))
   row(writer, 'zombies (SIGSTOP)', report.zombies, zombieText(faults))
   writer.blank()
-  zeroRow(writer, 'pages lost', report.pagesLost, 'each page of the site was saved')
-  zeroRow(writer, 'pages doubled', report.pagesDoubled, 'by a ledger without a unique key')
-  zeroRow(writer, 'items lost', report.itemsLost, 'each is there as the site shows it')
-  zeroRow(writer, 'items doubled', report.itemsDoubled, 'however their addresses were spelled')
-  row(writer, 'late writes refused', report.lateWritesRefused, 'with a lost claim: none was saved')
-  row(writer, 'pages fetched twice', report.refetched, 'their worker died before it saved them')
+  zeroRow(writer, 'pages lost', report.pagesLost, 'on the site, but not saved')
+  zeroRow(
+    writer,
+    'pages doubled',
+    report.pagesDoubled,
+    'saved twice, in a table without a unique key',
+  )
+  zeroRow(writer, 'items lost', report.itemsLost, 'missing, or with other data than the site')
+  zeroRow(
+    writer,
+    'items doubled',
+    report.itemsDoubled,
+    'saved under two spellings of their address',
+  )
+  row(
+    writer,
+    'late writes refused',
+    report.lateWritesRefused,
+    'by workers that had lost their claim',
+  )
+  row(writer, 'pages fetched twice', report.refetched, 'because a worker died before it saved them')
   for (const reason of faults.skipped) writer.paragraph(`  Not injected: ${reason}.`)
 
   writer.blank()

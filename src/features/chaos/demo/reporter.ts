@@ -165,7 +165,7 @@ function drawHeadline(writer: TextWriter, headline: Headline, snapshot: Snapshot
 }
 
 const MARKS: Readonly<Record<WorkerMark, { text: string; style: Style }>> = {
-  killed: { text: '✝ kill -9', style: 'bad' },
+  killed: { text: 'kill -9', style: 'bad' },
   stopped: { text: 'stopped', style: 'warn' },
   leaving: { text: 'leaving', style: 'warn' },
 }

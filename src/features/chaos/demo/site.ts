@@ -13,9 +13,8 @@ export type SitePage = {
 
 /** What the site counted. */
 export type SiteStats = {
-  /** Complete responses, and responses whose client had disconnected. */
+  /** Complete responses. */
   readonly served: number
-  readonly aborted: number
   /** Repeated requests for a page that was answered before: a crash made them necessary. */
   readonly refetched: number
   readonly errors500: number
@@ -41,7 +40,7 @@ export class Site {
   readonly #requested = new Map<string, number>()
   readonly #accepted = new Map<string, number>()
   readonly #pendingUntil = new Map<string, number>()
-  readonly #stats = { served: 0, aborted: 0, refetched: 0, errors500: 0, errors429: 0 }
+  readonly #stats = { served: 0, refetched: 0, errors500: 0, errors429: 0 }
 
   /** The last page of the last section is answered when this resolves. */
   readonly #released = Promise.withResolvers<void>()
@@ -119,8 +118,7 @@ export class Site {
       this.#stats.errors429++
       return send(response, 429, { error: 'not so fast' }, { 'retry-after': String(RETRY_AFTER_S) })
     }
-    if (response.destroyed) this.#stats.aborted++
-    else this.#stats.served++
+    if (!response.destroyed) this.#stats.served++
     send(response, 200, page)
   }
 
