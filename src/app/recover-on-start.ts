@@ -22,12 +22,7 @@ import { recover } from '../core/recovery/recover.ts'
 import type { Store } from '../core/store/store.ts'
 import type * as records from '../presenters/records.ts'
 import type * as results from '../presenters/results.ts'
-import {
-  assessedRunView,
-  verdictLine,
-  verdictView,
-  type VerdictView,
-} from '../presenters/verdict.ts'
+import { assessedRunView, verdictLine, verdictView } from '../presenters/verdict.ts'
 import { DATABASE_FIELDS, loadSettings, type DatabaseOptions } from './config.ts'
 import { contextFor } from './open-context.ts'
 import { openAll } from './open-database.ts'
@@ -52,7 +47,7 @@ export type StartReport = {
   readonly error: ErrorJson | null
 }
 
-type Progress = { readonly active: AssessedRun[]; readonly verdicts: VerdictView[] }
+type Progress = { readonly active: AssessedRun[]; readonly verdicts: results.Verdict[] }
 
 const TIMEOUT_MS = 30_000
 
@@ -141,7 +136,7 @@ function isPastGrace({ run, policy, evidence }: AssessedRun): boolean {
 }
 
 /** The same verdict on the same run or target. An applied one is always new. */
-function isSameVerdict(a: VerdictView, b: VerdictView): boolean {
+function isSameVerdict(a: results.Verdict, b: results.Verdict): boolean {
   return (
     b.outcome !== 'applied' && a.run === b.run && a.target === b.target && a.action === b.action
   )

@@ -4,6 +4,7 @@ import type { Role } from '../core/model/role.ts'
 import type { Store } from '../core/store/store.ts'
 import type { Settings } from './settings.ts'
 import type { Route as ApiRoute, RouteHandler } from '../lib/http/route.ts'
+import type { Responses } from '../presenters/responses.ts'
 import type { Schema } from '../lib/validate/validate.ts'
 
 /** An authenticated caller. */
@@ -58,20 +59,20 @@ export type Route<
   P extends Schema = Schema,
   Q extends Schema = Schema,
   B extends Schema = Schema,
-  A extends Schema = Schema,
-> = Pick<ApiRoute, 'method' | 'path'> & RouteDefinition<P, Q, B, A> & { readonly role: Role }
+  R extends keyof Responses = keyof Responses,
+> = Pick<ApiRoute, 'method' | 'path'> & RouteDefinition<P, Q, B, R> & { readonly role: Role }
 
 type RouteDefinition<
   P extends Schema = Schema,
   Q extends Schema = Schema,
   B extends Schema = Schema,
-  A extends Schema = Schema,
-> = RouteHandler<CallContext, P, Q, B, InferOutput<A>> & {
+  R extends keyof Responses = keyof Responses,
+> = RouteHandler<CallContext, P, Q, B, Responses[R]> & {
   readonly summary: string
   /** It reads much: a few of them run at once for each caller. A function decides by the query. */
   readonly isExpensive?: true | ((query: InferOutput<Q>) => boolean)
-  /** The schema of the JSON response; null for a stream, whose type is in `produces`. */
-  readonly response: A | null
+  /** The name of the JSON response; null for a stream, whose type is in `produces`. */
+  readonly response: R | null
   readonly produces?: readonly string[]
   /** The status of a successful response, 200 by default. */
   readonly status?: 201
@@ -81,10 +82,12 @@ type RouteDefinition<
 const ROLE_OF = { GET: 'viewer', POST: 'operator', DELETE: 'admin' } as const
 
 /** Defines a route by its method and path, as in `GET /api/runs/:run`. Types flow from the schemas. */
-export function defineRoute<P extends Schema, Q extends Schema, B extends Schema, A extends Schema>(
-  call: `${Route['method']} /${string}`,
-  route: RouteDefinition<P, Q, B, A>,
-): Route<P, Q, B, A> {
+export function defineRoute<
+  P extends Schema,
+  Q extends Schema,
+  B extends Schema,
+  R extends keyof Responses,
+>(call: `${Route['method']} /${string}`, route: RouteDefinition<P, Q, B, R>): Route<P, Q, B, R> {
   const [method, path] = call.split(' ') as [Route['method'], string]
   return { ...route, method, path, role: ROLE_OF[method] }
 }

@@ -1,6 +1,6 @@
 import type { Run } from '../core/model/run.ts'
 import { runView } from './view.ts'
-import type { Undo } from './undo.ts'
+import type { Undo } from './results.ts'
 
 /** What an operator action on one run, or on targets, changed or would change. */
 export type ActionResult = {

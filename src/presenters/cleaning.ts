@@ -10,7 +10,6 @@ import type { AssessedRun } from '../core/recovery/assess.ts'
 import type { ClassifiedRuns } from '../core/recovery/clean.ts'
 import { toRunVerdict } from '../core/recovery/recover.ts'
 import { omitted, ROWS_MAX, type Section, type Sentence } from '../lib/text/sentence.ts'
-import type { AllowedAction } from './allowed-actions.ts'
 import { cleanAction } from './bulk-actions.ts'
 import {
   formatAge,
@@ -30,8 +29,9 @@ import {
   isPlanned,
   verdictList,
   verdictView,
-  type VerdictView,
 } from './verdict.ts'
+import type { Cleaning } from './responses.ts'
+import type { Presented as PresentedJson, Summary, Verdict as VerdictView } from './results.ts'
 import { runView } from './view.ts'
 
 /** Where nothing ever ran. */
@@ -44,14 +44,7 @@ export const NOTHING_LIVE: ClassifiedRuns = {
   severity: 'ok',
 }
 
-type AssessedRunView = ReturnType<typeof assessedRunView>
-
-export type SummaryView = {
-  total: number
-  active: AssessedRunView[]
-  resumable: AssessedRunView[]
-  dead: AssessedRunView[]
-}
+type SummaryView = Omit<Summary, keyof PresentedJson>
 
 /** `summary`: resumable and dead runs side by side, the active ones as a number. */
 export function presentSummary(classified: ClassifiedRuns): Presented<SummaryView> {
@@ -141,13 +134,7 @@ export type CleaningRequest = {
   readonly age?: string | undefined
 }
 
-export type CleaningView = SummaryView & {
-  dead: (AssessedRunView & { actions: AllowedAction[] })[]
-  cleaned: VerdictView[]
-  dryRun: boolean
-  plan: string
-  command: string
-}
+type CleaningView = Omit<Cleaning, keyof PresentedJson | 'actions' | 'undo'>
 
 /** `clean`: the summary, then which dead runs would be marked, or were. */
 export function presentCleaning(

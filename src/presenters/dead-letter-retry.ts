@@ -14,13 +14,14 @@ import { retryDeadLettersAction } from './bulk-actions.ts'
 import { readDeadLetters, type DeadLetterGroups, type DeadLetterSelection } from './dead-letters.ts'
 import { isParkedOrStuck } from '../core/decide/allowed-actions.ts'
 import { plural } from './format.ts'
-import { undoByPark, type Undo } from './undo.ts'
+import type { DeadLetterRetry, DeadLetters } from './responses.ts'
+import { undoByPark } from './undo.ts'
 
 /** Groups of dead letters with what can be done to them. `source`: the only one that was asked for. */
 export function deadLettersView(
   { total, isPartial, groups }: DeadLetterGroups,
   { source }: { readonly source?: string | undefined },
-) {
+): DeadLetters {
   const isAtLeast = isPartial ? 'at least ' : ''
   return {
     total,
@@ -76,21 +77,12 @@ export async function selectDeadLetters(
   return { letters, left: all - letters.length, plan }
 }
 
-export type DeadLetterRetry = {
-  targets: number
-  left: number
-  runs: { run: RunId; targets: number; refused: string | null }[]
-  dryRun: boolean
-  plan: string
-  undo: Undo | null
-}
-
 /** What a retry of these would do. Only which runs refuse is asked of the store: the rest is counted. */
 export async function previewRetry(
   context: ActionContext,
   selected: SelectedDeadLetters,
 ): Promise<DeadLetterRetry> {
-  const runs: DeadLetterRetry['runs'] = []
+  const runs: DeadLetterRetry['runs'][number][] = []
   for (const [run, own] of byRun(selected)) {
     const refused = await refusalReason(() =>
       resetFailed(context, run, { targets: [], dryRun: true }),
@@ -130,7 +122,7 @@ export async function retryDeadLetters(
   selected: SelectedDeadLetters,
   signal: AbortSignal,
 ): Promise<DeadLetterRetry> {
-  const runs: DeadLetterRetry['runs'] = []
+  const runs: DeadLetterRetry['runs'][number][] = []
   for (const [run, own] of byRun(selected)) {
     if (signal.aborted) break
     let targets = 0

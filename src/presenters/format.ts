@@ -3,7 +3,7 @@ import { describeRow, type AdoptedRef, type Run, type RunStatus } from '../core/
 import type { TargetStatus } from '../core/model/target.ts'
 import { humanizeDuration, type Millis } from '../core/model/time.ts'
 import type { Evidence, Liveness } from '../core/model/worker.ts'
-import { runView, type RunView } from './view.ts'
+import { runView } from './view.ts'
 import type { Style, Span } from '../lib/text/sentence.ts'
 
 export const SEVERITY_STYLE = {
@@ -70,7 +70,7 @@ export function formatProcessCell({ label, pid, host }: ProcessRef): string {
 type Adopted = { readonly adopted?: AdoptedRef | null | undefined }
 
 /** `portal-a`, and of a user's own table which row: `portal-a (row 4711 of runs)`. */
-export function formatSource({ source, adopted }: Pick<RunView, 'source'> & Adopted): string {
+export function formatSource({ source, adopted }: { readonly source: string } & Adopted): string {
   return adopted ? `${source} (${describeRow(adopted)})` : source
 }
 

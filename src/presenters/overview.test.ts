@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import * as v from 'valibot'
 import type { OperatorContext } from '../core/recovery/context.ts'
 import {
   operatorContext,
@@ -11,7 +10,7 @@ import {
   enqueueCrawl,
 } from '../testing/fixtures.ts'
 import { sqliteEngine } from '../testing/sqlite-engine.ts'
-import { overview } from './schema/overview.ts'
+import { assertDocumented } from '../testing/open-api.ts'
 import { loadOverview, presentOverview } from './overview.ts'
 import { toJson } from './presented.ts'
 
@@ -31,7 +30,7 @@ test('of very many live runs the worst are shown, and how many there are', async
   for (let n = 100; n < 205; n++) await enqueueSingle(store, `s-${n}`)
   await database.advanceClock(MINUTE_MS)
   const seen = await getOverview(operatorContext(store))
-  assert.deepEqual(v.parse(overview, seen), seen)
+  assertDocumented('Overview', seen)
   assert.deepEqual([seen.runs.length, seen.liveRuns, seen.state], [200, 206, 'stuck'])
   assert.equal(seen.runs[0]!.id, lost)
 })

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { computePace, type ProgressPoint, type Pace } from './pace.ts'
+import { computePace, type ProgressPoint } from './pace.ts'
+import type { Pace } from './records.ts'
 
 const MINUTE = 60_000
 

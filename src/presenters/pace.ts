@@ -1,4 +1,5 @@
 import type { Millis } from '../core/model/time.ts'
+import type { Pace } from './records.ts'
 
 /** How far a run had come at one moment. */
 export type ProgressPoint = {
@@ -6,13 +7,6 @@ export type ProgressPoint = {
   readonly pages: number
   readonly items: number
   readonly done: number
-}
-
-export type Pace = {
-  readonly pagesPerMinute: number
-  readonly itemsPerMinute: number
-  /** Until nothing is open; null when that cannot be told. */
-  readonly etaSeconds: { readonly from: number; readonly to: number } | null
 }
 
 /** Over how long. */

@@ -1,7 +1,7 @@
 import type { Severity } from '../core/decide/health.ts'
 import { plainText, type Section } from '../lib/text/sentence.ts'
 import type { AllowedAction } from './allowed-actions.ts'
-import type { Undo } from './undo.ts'
+import type { Undo } from './results.ts'
 
 /** One answer, computed once. Every interface renders it and derives nothing itself. */
 export type Presented<View extends object> = {

@@ -1,4 +1,4 @@
-import type { HealthState } from '../core/decide/health.ts'
+import type { HealthState, Severity } from '../core/decide/health.ts'
 import type { RunKind, RunStatus } from '../core/model/run.ts'
 import type { TargetStatus } from '../core/model/target.ts'
 import type { Timestamp } from '../core/model/time.ts'
@@ -77,18 +77,23 @@ export type ListedRun = Run & {
   readonly kind: RunKind
   /** How a live run fares; null for one that has ended. */
   readonly health: HealthState | null
+  /** The severity of `health`. */
+  readonly severity: Severity | null
   /** The reason for `health`. */
   readonly because: string | null
   /** How fast it goes; null while that is not known. */
   readonly pace: Pace | null
 }
 
+/** A number that may have decimals. */
+export type Rate = number
+
 /** How fast a run goes, by the samples of the last minutes. */
 export type Pace = {
   /** Pages per minute. */
-  readonly pagesPerMinute: number
+  readonly pagesPerMinute: Rate
   /** Items per minute. */
-  readonly itemsPerMinute: number
+  readonly itemsPerMinute: Rate
   /** Seconds until all targets are done, as a range; null if unknown. */
   readonly etaSeconds: { readonly from: number; readonly to: number } | null
 }

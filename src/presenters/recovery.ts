@@ -19,13 +19,12 @@ import {
 import { recoverAction } from './bulk-actions.ts'
 import type { Presented } from './presented.ts'
 import { revertibleRuns, undoByRevert, undoSentences } from './undo.ts'
-import {
-  assessedRunView,
-  isPlanned,
-  verdictList,
-  verdictView,
-  type VerdictView,
-} from './verdict.ts'
+import { assessedRunView, isPlanned, verdictList, verdictView } from './verdict.ts'
+import type {
+  Presented as PresentedJson,
+  Recovery as RecoveryResult,
+  Verdict as VerdictView,
+} from './results.ts'
 
 export type RecoveryRequest = {
   readonly dryRun: boolean
@@ -36,20 +35,7 @@ export type RecoveryRequest = {
   readonly groups?: readonly string[]
 }
 
-export type RecoveryView = {
-  active: ReturnType<typeof assessedRunView>[]
-  activeTotal: number
-  /** First what recovery applies by itself, then what needs attention. */
-  verdicts: VerdictView[]
-  total: number
-  /** How many verdicts recovery applies by itself. */
-  planned: number
-  applied: number
-  unreadable: { table: string; because: string }[]
-  dryRun: boolean
-  plan: string
-  command: string
-}
+export type RecoveryView = Omit<RecoveryResult, keyof PresentedJson | 'undo'>
 
 /** Where there is no database yet. */
 export const NO_RECOVERY: Recovery = {

@@ -10,6 +10,7 @@ import type {
   Counts,
   Execution,
   ListedRun,
+  Rate,
   Owner,
   Run,
   Target,
@@ -155,7 +156,7 @@ export type Setting = {
   /** The group that it is for; null: all. */
   readonly group: string | null
   /** Its value. */
-  readonly value: string | number | boolean | null
+  readonly value: string | Rate | boolean | null
   /** Where it comes from. */
   readonly origin: 'default' | 'preset' | 'crawl' | 'adopted' | 'config'
 }
@@ -176,6 +177,10 @@ export type Explanation = Presented & {
   readonly facts: Readonly<Record<string, unknown>> | null
   /** The settings that apply. */
   readonly policy: readonly Setting[]
+  /** What would change it, in sentences. */
+  readonly changes: readonly string[]
+  /** Its newest changes, newest first. */
+  readonly trail: readonly AuditEntry[]
 }
 
 /** How to revert a change. */
@@ -222,6 +227,8 @@ export type ActionResult = Change & {
   readonly run: Run | null
   /** How many targets it was about. */
   readonly targets: number
+  /** How many things it changed, or would: the run itself, or targets. */
+  readonly count: number
   /** What was done, in sentences. */
   readonly sections: readonly Section[]
 }

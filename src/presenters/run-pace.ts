@@ -1,4 +1,5 @@
-import { computePace, PACE_WINDOW_MS, type ProgressPoint, type Pace } from './pace.ts'
+import { computePace, PACE_WINDOW_MS, type ProgressPoint } from './pace.ts'
+import type { Pace } from './records.ts'
 import { progressOf, countOpenTargets, type Run } from '../core/model/run.ts'
 import type { Sample } from '../core/model/sample.ts'
 import type { RunId } from '../core/model/id.ts'

@@ -1,28 +1,15 @@
-import type { Health, HealthState, Severity } from '../core/decide/health.ts'
-import { isLive, type Run, type RunKind } from '../core/model/run.ts'
+import type { Health } from '../core/decide/health.ts'
+import { isLive, type Run } from '../core/model/run.ts'
 import { humanizeDuration, type Millis } from '../core/model/time.ts'
 import { shortId } from '../core/model/id.ts'
-import type { Pace } from './pace.ts'
 import { assess, type AssessContext } from '../core/recovery/assess.ts'
 import type { RunFilter } from '../core/store/store.ts'
 import type { Sentence, Table } from '../lib/text/sentence.ts'
 import type { PresentedList } from './presented.ts'
 import { formatAgo, formatDoneOfTotal, formatRunStatus, formatSource } from './format.ts'
-import { runView, type RunView } from './view.ts'
+import type { ListedRun } from './records.ts'
+import { runView } from './view.ts'
 import { paceOf, recentSamples, type RecentSamples } from './run-pace.ts'
-
-/** A run in a list, with its health and pace. */
-export type ListedRun = RunView & {
-  pages: number
-  /** False while targets still come in. */
-  planned: boolean
-  kind: RunKind
-  /** Null for a run that has ended. */
-  health: HealthState | null
-  severity: Severity | null
-  because: string | null
-  pace: Pace | null
-}
 
 export function listedRunView(
   run: Run,

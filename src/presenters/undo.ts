@@ -2,14 +2,8 @@ import { shortId, type RunId } from '../core/model/id.ts'
 import type { Target } from '../core/model/target.ts'
 import type { Verdict } from '../core/model/verdict.ts'
 import { unstuckCommand } from '../lib/text/shell-command.ts'
+import type { ApiCall, Undo } from './results.ts'
 import { firstSentences, type Sentence } from '../lib/text/sentence.ts'
-
-/** How to take back what was just done: calls of the API, one after the other, and the same on the command line. */
-export type Undo = {
-  label: string
-  calls: { method: 'POST'; path: string; body: Record<string, unknown> }[]
-  command: string
-}
 
 /** What takes something away from a run can be taken back; what goes on needs no undo. */
 const REVERTIBLE: readonly string[] = ['park', 'hold', 'fail', 'retry', 'abandon']
@@ -95,6 +89,6 @@ export function undoByPark(
 
 const BECAUSE_MAX = 500
 
-function call(path: string, body: Record<string, unknown> = {}): Undo['calls'][number] {
+function call(path: string, body: Record<string, unknown> = {}): ApiCall {
   return { method: 'POST', path, body }
 }

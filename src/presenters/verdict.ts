@@ -1,41 +1,14 @@
 import { shortId, type RunId } from '../core/model/id.ts'
 import { describeRow, type AdoptedRef, type Run } from '../core/model/run.ts'
-import { blockedReason, type Action, type Decision, type Verdict } from '../core/model/verdict.ts'
-import type { Liveness } from '../core/model/worker.ts'
+import { blockedReason, type Decision, type Verdict } from '../core/model/verdict.ts'
 import type { AssessedRun } from '../core/recovery/assess.ts'
 import { LINES_MAX, omitted, plainText, type Sentence } from '../lib/text/sentence.ts'
 import { evidenceSentences, factsOf } from './evidence.ts'
 import { errorKind } from './fingerprint.ts'
 import { plural } from './format.ts'
+import type { AssessedRun as AssessedRunView, Subject } from './records.ts'
+import type { Verdict as VerdictView } from './results.ts'
 import { ownerView, runView } from './view.ts'
-
-export const VERDICT_OUTCOMES = [
-  'planned',
-  'applied',
-  'changed-meanwhile',
-  'needs-attention',
-  'blocked',
-] as const
-type VerdictOutcome = (typeof VERDICT_OUTCOMES)[number]
-
-/** A verdict, rendered: the only form in which a user sees one. */
-export type VerdictView = {
-  run: string
-  source: string
-  target: string | null
-  action: Action
-  because: string
-  liveness: Liveness
-  evidence: string[]
-  facts: Record<string, unknown>
-  from: string
-  to: string
-  outcome: VerdictOutcome
-  blockedBy: string | null
-  subject: VerdictSubject
-}
-
-type VerdictSubject = { kind: 'run' | 'target' | 'row'; label: string }
 
 /** `isDone`: recovery was applied, so that what is not applied changed meanwhile. */
 export function verdictView(verdict: Verdict, isDone: boolean): VerdictView {
@@ -62,7 +35,7 @@ export function isPlanned({ blockedBy, needsAttention }: Verdict): boolean {
   return blockedBy === undefined && !needsAttention
 }
 
-function outcomeOf(verdict: Verdict, isDone: boolean): VerdictOutcome {
+function outcomeOf(verdict: Verdict, isDone: boolean): VerdictView['outcome'] {
   if (verdict.applied) return 'applied'
   if (verdict.blockedBy !== undefined) return 'blocked'
   if (verdict.needsAttention) return 'needs-attention'
@@ -70,18 +43,18 @@ function outcomeOf(verdict: Verdict, isDone: boolean): VerdictOutcome {
 }
 
 /** `target 91bc4f2a of shop`. A row of a user's own table is a run. */
-function subjectOf({ target, source, run, row }: Verdict): VerdictSubject {
+function subjectOf({ target, source, run, row }: Verdict): Subject {
   if (row) return rowSubject(run, source, row)
   return target === null
     ? runSubject(run, source)
     : { kind: 'target', label: `target ${shortId(target)} of ${source}` }
 }
 
-function runSubject(run: RunId, source: string): VerdictSubject {
+function runSubject(run: RunId, source: string): Subject {
   return { kind: 'run', label: `run ${shortId(run)} of ${source}` }
 }
 
-function rowSubject(run: RunId, source: string, row: AdoptedRef): VerdictSubject {
+function rowSubject(run: RunId, source: string, row: AdoptedRef): Subject {
   return { kind: 'row', label: `run ${shortId(run)} of ${source} (${describeRow(row)})` }
 }
 
@@ -97,7 +70,13 @@ export function decisionSentence({ action, because }: Decision): Sentence {
 }
 
 /** A live run with its verdict. */
-export function assessedRunView({ run, target, decision, owner, evidence }: AssessedRun) {
+export function assessedRunView({
+  run,
+  target,
+  decision,
+  owner,
+  evidence,
+}: AssessedRun): AssessedRunView {
   const { id, source, adopted } = run
   return {
     ...runView(run),

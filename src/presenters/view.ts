@@ -1,51 +1,17 @@
 import type { Execution } from '../features/commands/store/store.ts'
 import type { SourceLock } from '../core/model/source-lock.ts'
 import type { SavedItem } from '../core/model/item.ts'
-import {
-  progressOf,
-  countTargets,
-  type AdoptedRef,
-  type Counts,
-  type AdoptedAction,
-  type Run,
-} from '../core/model/run.ts'
+import { progressOf, countTargets, type Counts, type Run } from '../core/model/run.ts'
 import type { Cursor, Target } from '../core/model/target.ts'
 import { iso, type Millis } from '../core/model/time.ts'
-import type { Liveness } from '../core/model/worker.ts'
 import type { AssessedWorker, Owner } from '../core/recovery/assess.ts'
 import type { AuditEntry } from '../core/store/store.ts'
+import type * as json from './responses.ts'
 import { evidenceSentences, factsOf } from './evidence.ts'
 
-/**
- * What scripts see, from the command line and over HTTP alike: docs/reference/json-output.md. Fields may be added here;
- * none is ever renamed or taken away.
- */
-export type RunView = {
-  id: string
-  source: string
-  status: Run['status']
-  createdAt: string
-  startedAt: string | null
-  finishedAt: string | null
-  lastActivityAt: string
-  done: number
-  total: number
-  extracted: number
-  skipped: number
-  attempt: number
-  error: string | null
-  /** The worker of a run with one target; null for a crawl, which has many. Host and pid are null where the worker was not looked up. */
-  owner: { worker: string; host: string | null; pid: number | null } | null
-  resumable: boolean
-  /** The run that this one follows from nothing. */
-  retryOf: string | null
-  /** The row of a user's own table that it is, and what can be done to it; null for a run of our own. */
-  adopted: (AdoptedRef & { can: AdoptedAction[] }) | null
-  /** In a list: its error is longer than what is here. */
-  cut?: true
-}
+/** The records of `--json`, HTTP and the library from those of the store: docs/reference/json-output.md. */
 
-export function runView(run: Run): RunView {
+export function runView(run: Run): json.Run {
   return {
     id: run.id,
     source: run.source,
@@ -67,18 +33,11 @@ export function runView(run: Run): RunView {
   }
 }
 
-function adoptedView({ adopted }: Run): RunView['adopted'] {
+function adoptedView({ adopted }: Run): json.Run['adopted'] {
   return adopted ? { table: adopted.table, key: adopted.key, can: [...adopted.can] } : null
 }
 
-export type CountsView = Record<keyof Counts['targets'], number> & {
-  total: number
-  pages: number
-  extracted: number
-  skipped: number
-}
-
-export function countsView(counts: Counts): CountsView {
+export function countsView(counts: Counts): json.Counts {
   return {
     total: countTargets(counts),
     ...counts.targets,
@@ -88,7 +47,7 @@ export function countsView(counts: Counts): CountsView {
   }
 }
 
-export function targetView(target: Target) {
+export function targetView(target: Target): json.Target {
   return {
     id: target.id,
     run: target.run,
@@ -111,21 +70,7 @@ export function targetView(target: Target) {
   }
 }
 
-export type WorkerView = {
-  id: string
-  source: string
-  host: string
-  pid: number
-  /** What a user's own table calls one that is known by that alone. */
-  label: string | null
-  startedAt: string
-  lastHeartbeatAt: string
-  liveness: Liveness
-  because: string
-  targets: number
-}
-
-export function workerView({ worker, evidence, assessment, targets }: AssessedWorker): WorkerView {
+export function workerView({ worker, evidence, assessment, targets }: AssessedWorker): json.Worker {
   return {
     id: worker.id,
     source: worker.source,
@@ -141,7 +86,7 @@ export function workerView({ worker, evidence, assessment, targets }: AssessedWo
 }
 
 /** The worker that holds a run or a target, and its liveness. */
-export function ownerView({ worker, evidence, assessment }: Owner) {
+export function ownerView({ worker, evidence, assessment }: Owner): json.Owner {
   return {
     worker: worker.id,
     host: worker.process.host,
@@ -155,11 +100,17 @@ export function ownerView({ worker, evidence, assessment }: Owner) {
 }
 
 /** Where the next worker picks up. */
-export function checkpointView({ page, pageTarget, next, lastItemId, cursor }: Cursor) {
+export function checkpointView({
+  page,
+  pageTarget,
+  next,
+  lastItemId,
+  cursor,
+}: Cursor): json.Checkpoint {
   return { page, pageTarget, next, lastItemId, cursor }
 }
 
-export function itemView(item: SavedItem) {
+export function itemView(item: SavedItem): json.Item {
   return {
     key: item.key,
     url: item.url,
@@ -172,7 +123,7 @@ export function itemView(item: SavedItem) {
   }
 }
 
-export function auditView({ at, evidence, ...entry }: AuditEntry) {
+export function auditView({ at, evidence, ...entry }: AuditEntry): json.AuditEntry {
   return {
     ...entry,
     at: iso(at),
@@ -186,7 +137,7 @@ function isoOrNull(at: Millis | null): string | null {
 }
 
 /** One life of a run's command. */
-export function executionView({ end, startedAt, ...execution }: Execution) {
+export function executionView({ end, startedAt, ...execution }: Execution): json.Execution {
   const { id, host, command, outputDir, log } = execution
   return {
     id,
@@ -205,7 +156,13 @@ export function executionView({ end, startedAt, ...execution }: Execution) {
 }
 
 /** A wrapped command's hold on its source, also between two runs. */
-export function sourceLockView({ source, worker, since, unlockingSince, gaveUp }: SourceLock) {
+export function sourceLockView({
+  source,
+  worker,
+  since,
+  unlockingSince,
+  gaveUp,
+}: SourceLock): json.SourceLock {
   return {
     source,
     worker,

@@ -12,7 +12,8 @@ import {
   plural,
 } from './format.ts'
 import type { PresentedList } from './presented.ts'
-import { workerView, type WorkerView } from './view.ts'
+import type { Worker as WorkerView } from './records.ts'
+import { workerView } from './view.ts'
 
 /** Workers that have not ended. A process of no source that holds nothing is left out: a server, or code between two runs. */
 export function workerViews({ workers }: Pick<Assessment, 'workers'>): WorkerView[] {

@@ -1,51 +1,28 @@
 import { writeFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
-import { toJsonSchema, toJsonSchemaDefs, type OverrideSchemaContext } from '@valibot/to-json-schema'
+import { toJsonSchema } from '@valibot/to-json-schema'
 import { loginBody } from '../interfaces/http/session-routes.ts'
 import type { Route } from '../contracts/route.ts'
 import type { Schema } from '../lib/validate/validate.ts'
-import * as answers from '../presenters/schema/results.ts'
-import * as overviews from '../presenters/schema/overview.ts'
-import * as presented from '../presenters/schema/presented.ts'
-import * as recoveries from '../presenters/schema/recovery.ts'
-import * as runs from '../presenters/schema/run.ts'
+import { HTTP_API_DOCUMENT, inDocument } from './open-api.ts'
+import { readResponseSchemas } from './response-schemas.ts'
 import { ALL_ROUTES } from './all-routes.ts'
 
-/** The OpenAPI document of the HTTP API, from the schemas that validate it: `node src/testing/http-api-document.ts` writes it. */
-
-export const HTTP_API_DOCUMENT = fileURLToPath(
-  new URL('../../docs/reference/http-api.openapi.json', import.meta.url),
-)
+/** The OpenAPI document of the HTTP API, from the schemas of requests and the types of responses: `node src/testing/http-api-document.ts` writes it. */
 
 type Json = Record<string, unknown>
 
-/** Shapes with a name of their own, which others are made of. */
-const NAMED_SCHEMAS: Record<string, Schema> = Object.fromEntries(
-  Object.entries({ ...presented, ...runs, ...answers, ...recoveries, ...overviews })
-    .filter(([, value]) => typeof value === 'object' && 'entries' in value)
-    .map(([name, schema]) => [name.charAt(0).toUpperCase() + name.slice(1), schema as Schema]),
-)
+const SCHEMAS = readResponseSchemas()
 
 const JSON_SCHEMA_OPTIONS = {
   target: 'draft-2020-12',
   // Checks in code have no words there; their descriptions do.
   errorMode: 'ignore',
-  overrideSchema: ({ valibotSchema, jsonSchema }: OverrideSchemaContext) =>
-    valibotSchema.type === 'loose_object' ? { ...jsonSchema, additionalProperties: true } : null,
-  overrideRef: ({ referenceId }: { referenceId: string }) => `#/components/schemas/${referenceId}`,
 } as const
 
 /** As it is sent: in a query everything is text, and what has a default may be left out. */
 function inputSchema(schema: Schema): Json {
-  return toPlainJson(toJsonSchema(schema, { ...JSON_SCHEMA_OPTIONS, typeMode: 'input' }))
-}
-
-function outputSchema(schema: Schema): Json {
-  return toPlainJson(toJsonSchema(schema, { ...JSON_SCHEMA_OPTIONS, definitions: NAMED_SCHEMAS }))
-}
-
-function toPlainJson(schema: object): Json {
-  const { $schema: _, $defs: __, ...rest } = schema as Json
+  const options = { ...JSON_SCHEMA_OPTIONS, typeMode: 'input' } as const
+  const { $schema: _, ...rest } = toJsonSchema(schema, options) as Json
   return rest
 }
 
@@ -55,7 +32,7 @@ const FAILED = { $ref: '#/components/responses/Failed' }
 export function buildOpenApiDocument(): Json {
   const paths: Record<string, Json> = {}
   for (const route of ALL_ROUTES) {
-    const path = route.path.replace(/:(\w+)/g, '{$1}')
+    const path = inDocument(route.path)
     paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route) }
   }
   return {
@@ -83,11 +60,7 @@ export function buildOpenApiDocument(): Json {
         },
       },
       schemas: {
-        ...Object.fromEntries(
-          Object.entries(toJsonSchemaDefs(NAMED_SCHEMAS, JSON_SCHEMA_OPTIONS)).map(
-            ([name, schema]) => [name, toPlainJson(schema)],
-          ),
-        ),
+        ...SCHEMAS.definitions,
         Error: {
           type: 'object',
           properties: {
@@ -117,7 +90,7 @@ export function buildOpenApiDocument(): Json {
 function operation(route: Route): Json {
   const { method, path, summary, role, params, query, body, response, produces = [] } = route
   const content = response
-    ? { 'application/json': { schema: outputSchema(response) } }
+    ? { 'application/json': { schema: SCHEMAS.responses[response]! } }
     : Object.fromEntries(produces.map((type) => [type, { schema: { type: 'string' } }]))
   return {
     operationId: operationId(method, path),

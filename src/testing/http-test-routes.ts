@@ -29,7 +29,7 @@ export const TEST_ROUTES: readonly Route<any, any, any, any>[] = [
       ),
       status: v.optional(v.picklist(['good', 'bad'])),
     }),
-    response: v.unknown(),
+    response: 'openApi',
     handle: async ({ params, query, caller, context }) => ({
       params,
       query,
@@ -45,7 +45,7 @@ export const TEST_ROUTES: readonly Route<any, any, any, any>[] = [
       plan: v.optional(v.string()),
       count: v.optional(v.pipe(v.number(), v.integer())),
     }),
-    response: v.unknown(),
+    response: 'openApi',
     handle: async ({ body }) => ({
       sections: [{ heading: null, sentences: ['It was done.'] }],
       body,
@@ -54,7 +54,7 @@ export const TEST_ROUTES: readonly Route<any, any, any, any>[] = [
   defineRoute('POST /api/fall/:how', {
     summary: 'Fails.',
     params: v.object({ how: v.string() }),
-    response: v.unknown(),
+    response: 'openApi',
     handle: async ({ params }) => {
       const error = FAILURES[params.how]
       throw error ? error() : new Error('/secret/path: SELECT 1 at postgres://me:canary@host/db')

@@ -2,6 +2,11 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
 
+export const HTTP_API_DOCUMENT = new URL(
+  '../../docs/reference/http-api.openapi.json',
+  import.meta.url,
+)
+
 /** Holds an OpenAPI document to real calls: as much of JSON Schema as the documents here use, and not a keyword more. */
 
 export type Schema = { readonly [keyword: string]: unknown }
@@ -14,7 +19,7 @@ type Operation = {
   readonly responses: Record<string, Schema>
 }
 
-type Response = {
+export type OpenApiResponse = {
   readonly 'x-status'?: number
   readonly headers?: Record<string, unknown>
   readonly content: Record<string, { readonly schema: Schema }>
@@ -31,10 +36,17 @@ export type Exchange = {
   readonly body: unknown
 }
 
+/** Asserts that a value is what the document of the HTTP API has under this name, with every field. */
+export function assertDocumented(name: string, value: unknown): void {
+  const document = new OpenApi(HTTP_API_DOCUMENT)
+  const schema = { $ref: `#/components/schemas/${name}` }
+  assert.deepEqual(document.validationErrors(value, schema, { strict: true }), [])
+}
+
 export class OpenApi {
   readonly paths: Record<string, Record<string, Operation>>
   readonly schemas: Record<string, Schema>
-  readonly responses: Record<string, Response>
+  readonly responses: Record<string, OpenApiResponse>
   readonly #root: Schema
 
   constructor(file: string | URL) {
@@ -160,7 +172,9 @@ export class OpenApi {
           break
         case 'anyOf':
           says(
-            (rule as Schema[]).some((one) => this.validationErrors(value, one).length === 0),
+            (rule as Schema[]).some(
+              (one) => this.validationErrors(value, one, { strict }).length === 0,
+            ),
             'fits none of its forms',
           )
           break
@@ -171,7 +185,7 @@ export class OpenApi {
     return found
   }
 
-  #responseTo({ status }: Exchange, operation: Operation | undefined): Response | undefined {
+  #responseTo({ status }: Exchange, operation: Operation | undefined): OpenApiResponse | undefined {
     if (status === 404 || status === 405) {
       return Object.values(this.responses).find((response) => response['x-status'] === status)
     }
@@ -179,7 +193,7 @@ export class OpenApi {
     const operations = operation ? [operation] : Object.values(this.paths).flatMap(Object.values)
     const response = operations.map(({ responses }) => responses[status]).find(Boolean)
     const ref = response?.['$ref']
-    return (typeof ref === 'string' ? this.#resolve(ref) : response) as Response | undefined
+    return (typeof ref === 'string' ? this.#resolve(ref) : response) as OpenApiResponse | undefined
   }
 
   #isAccepted({ content }: NonNullable<Operation['requestBody']>, sent: unknown): boolean {
@@ -194,6 +208,11 @@ export class OpenApi {
     assert.ok(found, `${ref} leads nowhere`)
     return found
   }
+}
+
+/** `/api/runs/:run` as the document has it. */
+export function inDocument(path: string): string {
+  return path.replace(/:(\w+)/g, '{$1}')
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -1,11 +1,11 @@
 import type { Verdict } from '../core/model/verdict.ts'
 import { iso } from '../core/model/time.ts'
-import type { ListedRun } from '../presenters/runs.ts'
 import { browseRuns, browseWorkers, type BrowseList } from '../presenters/browse.ts'
 import type { Snapshot } from '../interfaces/top/snapshot.ts'
 import type { View } from '../interfaces/top/state.ts'
-import { verdictView, type VerdictView } from '../presenters/verdict.ts'
-import type { WorkerView } from '../presenters/view.ts'
+import type { ListedRun, Worker as WorkerView } from '../presenters/records.ts'
+import type { Verdict as VerdictView } from '../presenters/results.ts'
+import { verdictView } from '../presenters/verdict.ts'
 import { EVIDENCE } from './fixtures.ts'
 
 /** Snapshots of `top`, always of the same moment. */

@@ -83,5 +83,12 @@ export function sessionGraceMs({
   return Math.max(leaseMs / 3, 3 * heartbeatMs)
 }
 
-/** `gone`: proven dead. `silent`: no beat for a lease. `stalled`: beats, but no progress. */
+/** `gone`: proven dead. `silent`: no heartbeat for a lease. `stalled`: heartbeats, but no progress. */
 export type Liveness = 'present' | 'gone' | 'silent' | 'stalled' | 'unknown'
+export const LIVENESS_STATES: readonly Liveness[] = [
+  'present',
+  'gone',
+  'silent',
+  'stalled',
+  'unknown',
+]

@@ -1,15 +1,13 @@
-import * as v from 'valibot'
 import { defineRoute, type Route } from '../../contracts/route.ts'
 import { alertView } from '../../presenters/overview.ts'
 import { ALERT_STORE } from './store/store.ts'
-import { alert } from '../../presenters/schema/overview.ts'
 
 const RECENT_ALERTS = 50
 
 export const ALERT_ROUTES: readonly Route<any, any, any, any>[] = [
   defineRoute('GET /api/alerts', {
     summary: 'Alerts that are open, and those that were resolved last.',
-    response: v.object({ open: v.array(alert), recent: v.array(alert) }),
+    response: 'alerts',
     handle: async ({ server: { store } }) => {
       const alerts = await store.extend(ALERT_STORE)
       return {

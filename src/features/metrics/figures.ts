@@ -1,6 +1,7 @@
 import { setImmediate, setTimeout } from 'node:timers/promises'
 import { ORPHAN_REASONS, orphanOf, type Orphan } from './orphan.ts'
 import { HEALTH_STATES } from '../../core/decide/health.ts'
+import { LIVENESS_STATES } from '../../core/model/worker.ts'
 import { TRUSTED_OBSERVER } from '../../core/decide/liveness.ts'
 import { UnstuckError } from '../../core/model/errors.ts'
 import { recordLatency, emptyHistogram, sumStats } from '../../core/model/latency.ts'
@@ -12,7 +13,6 @@ import { assess } from '../../core/recovery/assess.ts'
 import { AuditReader } from '../../presenters/audit-reader.ts'
 import type { AuditEntry, Store } from '../../core/store/store.ts'
 import { workerViews } from '../../presenters/workers.ts'
-import { liveness } from '../../presenters/schema/run.ts'
 import { ALERT_STORE } from '../alerts/store/store.ts'
 
 /** Reads within this time return the same figures. */
@@ -126,7 +126,7 @@ export class MetricsCollector {
         live.map(({ health }) => health.state),
       ),
       workers: countByKey(
-        liveness.options,
+        LIVENESS_STATES,
         workerViews(assessment).map((worker) => worker.liveness),
       ),
       idleSeconds: live.length > 0 ? still / 1_000 : null,

@@ -70,7 +70,7 @@ export function useResource<T>(
 }
 
 export type List<T> = Omit<Resource<T>, 'data'> & {
-  readonly items: T[] | undefined
+  readonly items: readonly T[] | undefined
   readonly hasMore: boolean
   /** Adds the next page. */
   readonly more: () => Promise<void>
@@ -110,7 +110,7 @@ export function useList<T>(path: string | null, options: RefreshOptions = {}): L
 }
 
 /** A fresh first page may have pushed some of its rows into the second. */
-function mergePages<T>(first: T[], rest: T[]): T[] {
+function mergePages<T>(first: readonly T[], rest: readonly T[]): readonly T[] {
   if (rest.length === 0) return first
   const ids = new Set(first.map(idOf))
   return [...first, ...rest.filter((item) => !ids.has(idOf(item)))]

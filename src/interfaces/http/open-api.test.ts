@@ -9,9 +9,9 @@ import {
   SOURCE,
   enqueueCrawl,
 } from '../../testing/fixtures.ts'
-import { buildOpenApiDocument, HTTP_API_DOCUMENT } from '../../testing/http-api-document.ts'
+import { buildOpenApiDocument } from '../../testing/http-api-document.ts'
 import { createHttpTestContext } from '../../testing/http-test-context.ts'
-import { OpenApi, type Schema } from '../../testing/open-api.ts'
+import { HTTP_API_DOCUMENT, inDocument, OpenApi, type Schema } from '../../testing/open-api.ts'
 import { ALL_ROUTES } from '../../testing/all-routes.ts'
 
 test('the OpenAPI document is what the routes say', () => {
@@ -59,7 +59,3 @@ test('responses match the document, with every field', async () => {
   const refused = await ctx.call('GET', '/api/runs/none', { as: 'viewer' })
   assert.deepEqual(document.validationErrors(refused.body, document.schemas['Error']!), [])
 })
-
-function inDocument(path: string): string {
-  return path.replace(/:(\w+)/g, '{$1}')
-}

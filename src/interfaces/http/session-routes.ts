@@ -9,7 +9,7 @@ import type { Peer } from '../../lib/http/node-adapter.ts'
 import { jsonResponse } from '../../lib/http/response.ts'
 import { validateCall } from '../../lib/http/validate-call.ts'
 import type { Schema } from '../../lib/validate/validate.ts'
-import { session } from '../../presenters/schema/overview.ts'
+import type { Session } from '../../presenters/responses.ts'
 import type { Auth } from './auth.ts'
 import type { AppContext } from './call-route.ts'
 import { BODY_ERRORS, BODY_MAX_BYTES, CALL_ERRORS } from './http-error.ts'
@@ -31,18 +31,16 @@ async function sessionOf(caller: Caller, server: ServerContext): Promise<Session
   }
 }
 
-type Session = v.InferOutput<typeof session>
-
 /** The calls about the API itself. */
 export const SESSION_ROUTES: readonly Route<any, any, any, any>[] = [
   defineRoute('GET /api/session', {
     summary: 'Who is asking, with which role, and what about.',
-    response: session,
+    response: 'session',
     handle: ({ caller, server }) => sessionOf(caller, server),
   }),
   defineRoute('GET /api/openapi.json', {
     summary: 'This document.',
-    response: v.looseObject({}),
+    response: 'openApi',
     handle: async () =>
       (document ??= JSON.parse(readFileSync(DOCUMENT, 'utf8'))) as Record<string, unknown>,
   }),

@@ -1,7 +1,7 @@
 import { shortId } from '../../../core/model/id.ts'
 import type { Millis } from '../../../core/model/time.ts'
 import type { presentOverview } from '../../../presenters/overview.ts'
-import type { WorkerView } from '../../../presenters/view.ts'
+import type { Worker as WorkerView } from '../../../presenters/records.ts'
 import { plural } from '../../../presenters/format.ts'
 import { firstOf, ok, warning, type Finding } from '../../../presenters/finding.ts'
 

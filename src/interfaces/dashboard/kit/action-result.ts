@@ -1,10 +1,10 @@
-import type { InferOutput } from 'valibot'
-import type * as answers from '../../../presenters/schema/results.ts'
 import type {
   ActionResponse,
   AllowedAction,
   AssessedRun,
   Cleaning,
+  DeadLetterRetry,
+  Deletion,
   Recovery,
   Undo,
   Verdict,
@@ -117,8 +117,6 @@ export function resultOfAction(response: ActionResponse): ActionResult {
   }
 }
 
-type Deletion = InferOutput<typeof answers.deletion>
-
 export function resultOfDeletion(response: Deletion): ActionResult {
   const { run, source, targets, items, failures, dryRun, command } = response
   const what = `Run ${shortId(run)} of ${source} with ${plural(targets, 'target')} and ${plural(items, 'item')}`
@@ -136,8 +134,6 @@ export function resultOfDeletion(response: Deletion): ActionResult {
     undo: null,
   }
 }
-
-type DeadLetterRetry = InferOutput<typeof answers.deadLetterRetry>
 
 export function resultOfDeadLetterRetry(response: DeadLetterRetry): ActionResult {
   const { targets, left, runs, dryRun, plan, undo } = response

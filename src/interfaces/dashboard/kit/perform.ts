@@ -15,7 +15,7 @@ export async function loadPreview(action: AllowedAction, input: Input): Promise<
 }
 
 /** Returns some of the targets that an action is about, where the preview has only their number. */
-export async function loadSample({ call: { sample } }: AllowedAction): Promise<Target[]> {
+export async function loadSample({ call: { sample } }: AllowedAction): Promise<readonly Target[]> {
   return sample === null ? [] : (await get<Page<Target>>(sample)).items
 }
 

@@ -1,5 +1,4 @@
-import type { InferOutput } from 'valibot'
-import type * as answers from '../../../presenters/schema/results.ts'
+import type { History } from '../shapes.ts'
 
 /** What was done to the runs of one source. */
 export type SourceTotals = {
@@ -11,7 +10,7 @@ export type SourceTotals = {
 }
 
 /** One line per source, those with the newest deed first. */
-export function totalsBySource(counts: HistoryAnswer['counts']): SourceTotals[] {
+export function totalsBySource(counts: History['counts']): SourceTotals[] {
   return [...Map.groupBy(counts, ({ source }) => source)]
     .map(([source, all]) => ({
       source,
@@ -23,9 +22,6 @@ export function totalsBySource(counts: HistoryAnswer['counts']): SourceTotals[] 
     }))
     .toSorted((a, b) => (a.lastAt < b.lastAt ? 1 : -1))
 }
-
-/** A part of the trail, and how often what was done. */
-export type HistoryAnswer = InferOutput<typeof answers.history>
 
 /** What recovery does. A person may do some of it too. */
 const RECOVERIES: readonly string[] = [

@@ -15,8 +15,8 @@ import { useLiveEvents } from '../live.ts'
 import { formatNumber, jsonText, plural, safe, shortId } from '../model/format.ts'
 import { unstuckCommand } from '../../../lib/text/shell-command.ts'
 import { useList, useResource } from '../resource.ts'
-import type { AuditEntry, Operation } from '../shapes.ts'
-import { type HistoryAnswer, type SourceTotals, totalsBySource } from '../model/history.ts'
+import type { AuditEntry, History, Operation } from '../shapes.ts'
+import { type SourceTotals, totalsBySource } from '../model/history.ts'
 
 /** What was done to whose runs, by whom and why; and what people asked for through the API. */
 export function History() {
@@ -56,8 +56,8 @@ function AuditView() {
   const { filters } = state
   const query = queryOf(filters)
   const list = useList<AuditEntry>(`/api/history?${query}limit=50`)
-  const all = useResource<HistoryAnswer>('/api/history?limit=1')
-  const counts = useResource<HistoryAnswer>(`/api/history?${query}limit=1`)
+  const all = useResource<History>('/api/history?limit=1')
+  const counts = useResource<History>(`/api/history?${query}limit=1`)
   const [fresh, setFresh] = useState(0)
   useLiveEvents<AuditEntry>('trail', (entry) => {
     if (matches(entry, filters)) setFresh((count) => count + 1)
@@ -192,7 +192,7 @@ function commandOf({ source, since }: Chosen): string {
   return unstuckCommand('history', [], { source: source || undefined, since: since || undefined })
 }
 
-function fieldsFor(all: HistoryAnswer | undefined, { source, action }: Chosen) {
+function fieldsFor(all: History | undefined, { source, action }: Chosen) {
   const names = (pick: 'source' | 'action', chosen: string) =>
     [...new Set([...(all?.counts.map((count) => count[pick]) ?? []), chosen])]
       .filter((one) => one !== '')

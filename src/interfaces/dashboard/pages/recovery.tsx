@@ -10,6 +10,7 @@ import { formatNumber, formatRow, plural, shortId } from '../model/format.ts'
 import { useResource } from '../resource.ts'
 import { apiUrl } from '../router.ts'
 import type {
+  History,
   AllowedAction,
   AssessedRun,
   AuditEntry,
@@ -22,7 +23,7 @@ import { Link } from '../kit/link.tsx'
 import { actionStyle, Pill, StatusPill } from '../kit/status.tsx'
 import { Chart } from '../kit/chart.tsx'
 import { AuditList } from '../kit/history.tsx'
-import { type HistoryAnswer, isRecovery } from '../model/history.ts'
+import { isRecovery } from '../model/history.ts'
 
 const EVERY_MS = 5_000
 
@@ -177,7 +178,7 @@ const SHOWN = 8
 
 /** What was recovered in the last days: how often, when, and the newest ones. */
 function LastRecoveries() {
-  const history = useResource<HistoryAnswer>('/api/history?since=7d&limit=200')
+  const history = useResource<History>('/api/history?since=7d&limit=200')
   const series = useResource<Series>('/api/series?since=24h', { refreshMs: 60_000 })
   useLiveEvents<AuditEntry>('trail', () => history.reload())
   const points = useMemo(
@@ -221,7 +222,7 @@ function LastRecoveries() {
 }
 
 /** How often which action; each leads to its entries. */
-function Totals({ of }: { of: HistoryAnswer['counts'] }) {
+function Totals({ of }: { of: History['counts'] }) {
   const totals = new Map<string, number>()
   for (const { action, count } of of) totals.set(action, (totals.get(action) ?? 0) + count)
   return (

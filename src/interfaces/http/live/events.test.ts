@@ -3,7 +3,6 @@ import { mkdirSync, appendFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import * as v from 'valibot'
 import { StoreUnavailableError } from '../../../core/model/errors.ts'
 import { newId } from '../../../core/model/id.ts'
 import { createRunFolder } from '../../../lib/files/data-folder.ts'
@@ -22,9 +21,7 @@ import { createHttpTestContext, type HttpTestContext } from '../../../testing/ht
 import { postgresEngine } from '../../../testing/postgres-engine.ts'
 import { sqliteEngine } from '../../../testing/sqlite-engine.ts'
 import { removeToken, tokensPath } from '../../../app/tokens.ts'
-import { listOf } from '../../../presenters/schema/common.ts'
-import { logPage, overview } from '../../../presenters/schema/overview.ts'
-import { auditEntry, runDetail, worker } from '../../../presenters/schema/run.ts'
+import { assertDocumented } from '../../../testing/open-api.ts'
 
 type AsRole = 'viewer' | 'operator'
 
@@ -65,12 +62,12 @@ suite('live events', { concurrency: true }, () => {
       const me = await registerWorker(store, { leaseMs: 600_000 })
       await using tab = await listen(ctx, `overview,run:${run},workers,trail`)
       const first = await tab.next('overview')
-      assert.deepEqual(v.parse(overview, first.data), first.data)
+      assertDocumented('Overview', first.data)
       assert.equal(first.data.runs[0].pages, 0)
       const detail = await tab.next('run')
-      assert.deepEqual(v.parse(runDetail, detail.data), detail.data)
+      assertDocumented('RunDetail', detail.data)
       const workerViews = await tab.next('workers')
-      v.parse(listOf(worker), { ...workerViews.data, next: null })
+      for (const one of workerViews.data.items) assertDocumented('Worker', one)
       assert.equal(workerViews.data.items[0].id, me)
 
       const claimed = await savePage(store, await claimOne(store, me))
@@ -78,7 +75,7 @@ suite('live events', { concurrency: true }, () => {
       await tab.next('run', ({ run }) => run.pages === 1)
       await recoverWorker(store, me)
       const told = await tab.next('trail')
-      assert.deepEqual(v.parse(auditEntry, told.data), told.data)
+      assertDocumented('AuditEntry', told.data)
       assert.equal(told.id, String(told.data.id))
       assert.equal(told.data.target, claimed.target)
     })
@@ -148,7 +145,7 @@ suite('live events', { concurrency: true }, () => {
     const crawl = await enqueueCrawl(store, 1)
     await using tab = await listen(ctx, `log:${single}`)
     const first = await tab.next('log')
-    assert.deepEqual(v.parse(logPage, first.data), first.data)
+    assertDocumented('LogPage', first.data)
     assert.ok(first.data.anew)
     assert.deepEqual(texts(first), ['one', 'two'])
     log.write('err', ['three'])

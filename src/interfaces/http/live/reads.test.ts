@@ -3,7 +3,6 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import * as v from 'valibot'
 import { newId, shortId } from '../../../core/model/id.ts'
 import { createRunFolder, runFolder } from '../../../lib/files/data-folder.ts'
 import { LogFile } from '../../../features/commands/log-file.ts'
@@ -19,7 +18,7 @@ import {
 import { createHttpTestContext, type HttpTestContext } from '../../../testing/http-test-context.ts'
 import { postgresEngine } from '../../../testing/postgres-engine.ts'
 import { sqliteEngine, temporaryFolder } from '../../../testing/sqlite-engine.ts'
-import { alert, logPage, series } from '../../../presenters/schema/overview.ts'
+import { assertDocumented } from '../../../testing/open-api.ts'
 import { ALERT_STORE } from '../../../features/alerts/store/store.ts'
 import { COMMAND_STORE } from '../../../features/commands/store/store.ts'
 
@@ -46,7 +45,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
     await recoverWorker(store, me)
     await database.advanceClock(60_000)
     const answer = await get(ctx, '/api/series')
-    assert.deepEqual(v.parse(series, answer), answer)
+    assertDocumented('Series', answer)
     assert.equal(answer.stepSeconds, 60)
     assert.equal(answer.points.length, 60)
     type Point = { pages: number | null; items: number | null }
@@ -78,7 +77,7 @@ test('the log of a command is read page by page, from its newest lines on', asyn
   log.note('it went on')
   const path = `/api/runs/${run}/log`
   const first = await get(ctx, `${path}?limit=4`)
-  assert.deepEqual(v.parse(logPage, first), first)
+  assertDocumented('LogPage', first)
   assert.deepEqual(
     first.lines.map(({ stream, text }: { stream: string; text: string }) => `${stream} ${text}`),
     ['out two', 'out \\u202etxt.exe', 'out token=***', 'event it went on'],
@@ -178,10 +177,7 @@ test('open and resolved alerts are listed separately', async () => {
     (await (await store.extend(ALERT_STORE)).openAlerts()).find(({ cause }) => cause === 'one')!,
   )
   const answer = await get(ctx, '/api/alerts')
-  assert.deepEqual(
-    v.parse(v.object({ open: v.array(alert), recent: v.array(alert) }), answer),
-    answer,
-  )
+  for (const alert of [...answer.open, ...answer.recent]) assertDocumented('Alert', alert)
   const causes = (alerts: { cause: string }[]) => alerts.map(({ cause }) => cause)
   assert.deepEqual([causes(answer.open), causes(answer.recent)], [['two'], ['one']])
 })

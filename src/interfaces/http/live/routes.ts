@@ -5,8 +5,7 @@ import { isLive, type Run } from '../../../core/model/run.ts'
 import { parseDuration, iso } from '../../../core/model/time.ts'
 import type { Store } from '../../../core/store/store.ts'
 import { findRun } from '../../../presenters/find.ts'
-import { after, duration, id, limit, source } from '../../../presenters/schema/common.ts'
-import { logPage, series } from '../../../presenters/schema/overview.ts'
+import { after, duration, id, limit, source } from '../request-fields.ts'
 import { buildSeries, seriesRange, IDLE_SAMPLE_GAP_MS } from '../../../presenters/series.ts'
 import { hubOf } from './hub.ts'
 import { readRunLog } from './topics.ts'
@@ -48,7 +47,7 @@ export const LIVE_ROUTES: readonly Route<any, any, any, any>[] = [
       run: v.optional(id),
       source: v.optional(source),
     }),
-    response: series,
+    response: 'series',
     handle: async ({ query: { since, run, source }, server: { store } }) =>
       seriesOf(store, parseDuration(since)!, {
         ...(run !== undefined && { run: (await findRun(store, run)).id }),
@@ -59,7 +58,7 @@ export const LIVE_ROUTES: readonly Route<any, any, any, any>[] = [
     summary: 'The log of a run: the output of its command, or the journals of this machine.',
     params: v.strictObject({ run: id }),
     query: v.strictObject({ after, limit }),
-    response: logPage,
+    response: 'logPage',
     handle: async ({ params, query, server }) =>
       readRunLog(server, await findRun(server.store, params.run), query.after ?? null, query.limit),
   }),

@@ -14,7 +14,7 @@ import { findRun } from '../../../presenters/find.ts'
 import { loadOverview, presentOverview } from '../../../presenters/overview.ts'
 import { toJson } from '../../../presenters/presented.ts'
 import { loadRunReport, presentRun } from '../../../presenters/run.ts'
-import type { LogPage } from '../../../presenters/schema/overview.ts'
+import type { LogPage } from '../../../presenters/responses.ts'
 import { auditView } from '../../../presenters/view.ts'
 import { workerViews } from '../../../presenters/workers.ts'
 

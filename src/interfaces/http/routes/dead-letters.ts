@@ -13,10 +13,7 @@ import {
 import { targetView } from '../../../presenters/view.ts'
 import { planChanged } from '../http-error.ts'
 import { defineRoute } from '../../../contracts/route.ts'
-import { deadLetterRetry, deadLetterTarget } from '../../../presenters/schema/results.ts'
-import { afterId, limit, listOf, source, wholeNumber } from '../../../presenters/schema/common.ts'
-import * as overview from '../../../presenters/schema/overview.ts'
-import { plan } from '../../../presenters/schema/recovery.ts'
+import { afterId, limit, plan, source, wholeNumber } from '../request-fields.ts'
 
 const fingerprint = v.pipe(v.string(), v.regex(/^[0-9a-f]{12}$/, 'is the fingerprint of a group'))
 
@@ -25,7 +22,7 @@ export const DEAD_LETTER_ROUTES = [
   defineRoute('GET /api/dead-letters', {
     summary: 'Failed, held and parked targets, grouped by the kind of their error.',
     query: v.strictObject({ source: v.optional(source) }),
-    response: overview.deadLetters,
+    response: 'deadLetters',
     isExpensive: true,
     handle: async ({ query, server: { store } }) =>
       deadLettersView(await groupDeadLetters(store, query), query),
@@ -35,7 +32,7 @@ export const DEAD_LETTER_ROUTES = [
     summary: 'The targets of one group.',
     params: v.strictObject({ fingerprint }),
     query: v.strictObject({ source: v.optional(source), limit, after: afterId }),
-    response: listOf(deadLetterTarget),
+    response: 'deadLetterTargets',
     isExpensive: true,
     async handle({ params, query, server: { store } }) {
       const which = { fingerprint: params.fingerprint, source: query.source }
@@ -68,7 +65,7 @@ export const DEAD_LETTER_ROUTES = [
       ),
       dryRun: v.optional(v.boolean(), false),
     }),
-    response: deadLetterRetry,
+    response: 'deadLetterRetry',
     async handle({ body, context, signal }) {
       const { plan, count, dryRun, ...which } = body
       if (plan === undefined && count === undefined && !dryRun) {

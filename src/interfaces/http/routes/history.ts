@@ -4,9 +4,7 @@ import { presentHistory, readHistory } from '../../../presenters/history.ts'
 import { findRun } from '../../../presenters/find.ts'
 import { toJson } from '../../../presenters/presented.ts'
 import { defineRoute } from '../../../contracts/route.ts'
-import { history } from '../../../presenters/schema/results.ts'
-import { duration, id, limit, listOf, source, text } from '../../../presenters/schema/common.ts'
-import { operation } from '../../../presenters/schema/overview.ts'
+import { duration, id, limit, source, text } from '../request-fields.ts'
 import { ACCESS_STORE } from '../../../features/access/store/store.ts'
 
 /** Entries are numbered. */
@@ -31,7 +29,7 @@ export const HISTORY_ROUTES = [
       limit,
       after,
     }),
-    response: history,
+    response: 'history',
     async handle({ query, server: { store } }) {
       const { source, action, limit, after } = query
       const ageMs = parseDuration(query.since)
@@ -49,7 +47,7 @@ export const HISTORY_ROUTES = [
   defineRoute('GET /api/operations', {
     summary: 'Mutating requests over HTTP and their results, newest first.',
     query: v.strictObject({ limit, after }),
-    response: listOf(operation),
+    response: 'operations',
     async handle({ query, server: { store } }) {
       const { items, next } = await (await store.extend(ACCESS_STORE)).operations(query)
       return { items: items.map(({ at, ...one }) => ({ ...one, at: iso(at) })), next }

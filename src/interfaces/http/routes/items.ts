@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { exportItems, hasItems, ITEM_FORMATS, type ItemFormat } from '../../../presenters/items.ts'
 import { defineRoute } from '../../../contracts/route.ts'
-import { source } from '../../../presenters/schema/common.ts'
+import { source } from '../request-fields.ts'
 
 const TYPES: Readonly<Record<ItemFormat, string>> = {
   jsonl: 'application/x-ndjson; charset=utf-8',

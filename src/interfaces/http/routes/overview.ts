@@ -12,24 +12,20 @@ import { sectionViews } from '../../../app/config.ts'
 import { assess } from '../../../core/recovery/assess.ts'
 import { presentWorkers } from '../../../presenters/workers.ts'
 import { defineRoute } from '../../../contracts/route.ts'
-import * as answers from '../../../presenters/schema/results.ts'
-import { duration, listOf, source } from '../../../presenters/schema/common.ts'
-import { overview } from '../../../presenters/schema/overview.ts'
-import { summary } from '../../../presenters/schema/recovery.ts'
-import { worker } from '../../../presenters/schema/run.ts'
+import { duration, source } from '../request-fields.ts'
 
 /** Reads that cover all runs. */
 export const OVERVIEW_ROUTES = [
   defineRoute('GET /api/overview', {
     summary: 'Is anything stuck? Live runs, workers, and what needs attention.',
-    response: overview,
+    response: 'overview',
     handle: async ({ context }) => toJson(presentOverview(await loadOverview(context))),
   }),
 
   defineRoute('GET /api/workers', {
     summary: 'Workers, their last heartbeats, and their liveness.',
     query: v.strictObject({ older: v.optional(duration) }),
-    response: listOf(worker),
+    response: 'workers',
     handle: async ({ query, context }) =>
       presentWorkers(await assess(context), parseDuration(query.older) ?? undefined).view,
   }),
@@ -38,7 +34,7 @@ export const OVERVIEW_ROUTES = [
     summary: 'Before a start: start, resume, clean or wait, and why.',
     params: v.strictObject({ source }),
     query: v.strictObject({ age: v.optional(duration) }),
-    response: answers.advice,
+    response: 'advice',
     async handle({ params, query, context }) {
       const age = parseDuration(query.age) ?? undefined
       const advice = await adviseStart(context, params.source, age)
@@ -49,7 +45,7 @@ export const OVERVIEW_ROUTES = [
   defineRoute('GET /api/summary', {
     summary: 'Live runs: active, resumable, dead.',
     query: v.strictObject({ age: v.optional(duration) }),
-    response: summary,
+    response: 'summary',
     handle: async ({ query, context }) =>
       toJson(presentSummary(await classifyRuns(context, parseDuration(query.age) ?? undefined))),
   }),
@@ -57,7 +53,7 @@ export const OVERVIEW_ROUTES = [
   defineRoute('GET /api/config', {
     summary: 'The settings that apply, each with its origin.',
     query: v.strictObject({ source: v.optional(source) }),
-    response: answers.config,
+    response: 'config',
     handle: async ({ query, server: { settings, store } }) => ({
       path: settings.path,
       // The origin of the address is known only where the server was started.

@@ -1,8 +1,7 @@
 import * as v from 'valibot'
 import { cleanByPlan, recoverByPlan } from '../../../presenters/apply-plan.ts'
 import { findRun } from '../../../presenters/find.ts'
-import { duration, id, several, source, text } from '../../../presenters/schema/common.ts'
-import { cleaning, plan, recovery } from '../../../presenters/schema/recovery.ts'
+import { duration, id, plan, several, source, text } from '../request-fields.ts'
 import { defineRoute } from '../../../contracts/route.ts'
 
 const dryRun = v.optional(v.boolean(), false)
@@ -18,7 +17,7 @@ export const RECOVERY_ROUTES = [
       source: several(source),
       group: several(text),
     }),
-    response: recovery,
+    response: 'recovery',
     isExpensive: true,
     handle({ query: { timeout, source: sources, group: groups }, context, signal }) {
       return recoverByPlan(context, { dryRun: true, timeout, sources, groups, signal })
@@ -34,14 +33,14 @@ export const RECOVERY_ROUTES = [
       plan: v.optional(plan),
       dryRun,
     }),
-    response: recovery,
+    response: 'recovery',
     handle: ({ body, context, signal }) => recoverByPlan(context, { ...body, signal }),
   }),
 
   defineRoute('GET /api/clean', {
     summary: 'Resumable and dead runs side by side.',
     query: v.strictObject({ age: v.optional(duration) }),
-    response: cleaning,
+    response: 'cleaning',
     handle: ({ query, context }) => cleanByPlan(context, undefined, { ...query, dryRun: true }),
   }),
 
@@ -53,7 +52,7 @@ export const RECOVERY_ROUTES = [
       plan: v.optional(plan),
       dryRun,
     }),
-    response: cleaning,
+    response: 'cleaning',
     async handle({ body: { runs, ...request }, context }) {
       const find = (run: string) => findRun(context.store, run)
       return cleanByPlan(context, runs && (await Promise.all(runs.map(find))), request)

@@ -18,9 +18,7 @@ import {
 import { resetFailed, unpark } from '../../../presenters/target-actions.ts'
 import { findRun, findTargets } from '../../../presenters/find.ts'
 import { defineRoute } from '../../../contracts/route.ts'
-import { deletion } from '../../../presenters/schema/results.ts'
-import { because, fullId, id, text, wholeNumber } from '../../../presenters/schema/common.ts'
-import { actionResult } from '../../../presenters/schema/recovery.ts'
+import { because, fullId, id, text, wholeNumber } from '../request-fields.ts'
 
 const runParams = v.strictObject({ run: id })
 const dryRun = v.optional(v.boolean(), false)
@@ -54,7 +52,7 @@ export const RUN_ACTION_ROUTES = [
       maxAttempts: v.optional(wholeNumber(1)),
       dryRun,
     }),
-    response: actionResult,
+    response: 'actionResult',
     async handle({ params, body, context }) {
       const run = await findRun(context.store, params.run)
       return actionResultView(await resetFailed(context, run.id, body))
@@ -69,7 +67,7 @@ export const RUN_ACTION_ROUTES = [
       groups,
       dryRun,
     }),
-    response: actionResult,
+    response: 'actionResult',
     async handle({ params, body, context }) {
       const run = await findRun(context.store, params.run)
       const targets = body.targets && (await findTargets(context.store, body.targets))
@@ -91,7 +89,7 @@ export const RUN_ACTION_ROUTES = [
       withItems: v.optional(v.boolean(), false),
       dryRun,
     }),
-    response: deletion,
+    response: 'deletion',
     async handle({ params, body, context, server: { dataFolder: base } }) {
       const { withItems, dryRun } = body
       const run = await findRun(context.store, params.run)
@@ -128,7 +126,7 @@ function runActionRoute(
     summary,
     params: runParams,
     body: v.strictObject({ dryRun, because }),
-    response: actionResult,
+    response: 'actionResult',
     handle: async ({ params, body, context }) =>
       actionResultView(await act(context, await findRun(context.store, params.run), body)),
   })

@@ -11,9 +11,7 @@ import { loadRunReport, presentRun } from '../../../presenters/run.ts'
 import { findRun } from '../../../presenters/find.ts'
 import { runView, targetView } from '../../../presenters/view.ts'
 import { defineRoute } from '../../../contracts/route.ts'
-import { progress } from '../../../presenters/schema/results.ts'
-import * as common from '../../../presenters/schema/common.ts'
-import * as runs from '../../../presenters/schema/run.ts'
+import * as common from '../request-fields.ts'
 
 const runParams = v.strictObject({ run: common.id })
 
@@ -29,7 +27,7 @@ export const RUN_ROUTES = [
       limit: common.limit,
       after: common.afterId,
     }),
-    response: common.listOf(runs.listedRun),
+    response: 'runs',
     async handle({ query, context }) {
       const { store } = context
       const { status, source, q, since, limit, after } = query
@@ -49,7 +47,7 @@ export const RUN_ROUTES = [
   defineRoute('POST /api/runs', {
     summary: "Queue a run of a command's source.",
     body: v.strictObject({ source: common.source, input: v.optional(v.unknown(), null) }),
-    response: runs.run,
+    response: 'run',
     status: 201,
     handle: async ({ body, server: { store, settings } }) =>
       runView(await enqueueSource(store, settings, body.source, body.input)),
@@ -58,7 +56,7 @@ export const RUN_ROUTES = [
   defineRoute('GET /api/runs/:run', {
     summary: 'One run: its facts, counts, failed targets and history.',
     params: runParams,
-    response: runs.runDetail,
+    response: 'runDetail',
     handle: async ({ params, context }) =>
       toJson(presentRun(await loadRunReport(context, await findRun(context.store, params.run)))),
   }),
@@ -66,7 +64,7 @@ export const RUN_ROUTES = [
   defineRoute('GET /api/runs/:run/explain', {
     summary: 'Why a run is in its state: evidence, policy, verdict, and what would change it.',
     params: runParams,
-    response: runs.explanation,
+    response: 'explanation',
     async handle({ params, context, server: { store, settings } }) {
       const run = await findRun(store, params.run)
       return toJson(await presentExplanation(context, settings, run))
@@ -80,7 +78,7 @@ export const RUN_ROUTES = [
       by: v.optional(v.picklist(PROGRESS_BY)),
       group: common.several(common.text),
     }),
-    response: progress,
+    response: 'progress',
     async handle({ params, query, server: { store } }) {
       const run = await findRun(store, params.run)
       const found = await measureProgress(store, [run], { groups: query.group, by: query.by })
@@ -98,7 +96,7 @@ export const RUN_ROUTES = [
       limit: common.limit,
       after: common.afterId,
     }),
-    response: common.listOf(runs.target),
+    response: 'targets',
     // A search without a match reads the whole run.
     isExpensive: ({ q }) => Boolean(q),
     async handle({ params, query, server: { store } }) {

@@ -7,9 +7,7 @@ import { TARGETS_MAX } from '../../../presenters/undo.ts'
 import { findTarget, findTargets } from '../../../presenters/find.ts'
 import { toJson } from '../../../presenters/presented.ts'
 import { defineRoute } from '../../../contracts/route.ts'
-import { targetDetail } from '../../../presenters/schema/results.ts'
-import { because, fullId, wholeNumber } from '../../../presenters/schema/common.ts'
-import { actionResult } from '../../../presenters/schema/recovery.ts'
+import { because, fullId, wholeNumber } from '../request-fields.ts'
 
 const targetParams = v.strictObject({ target: fullId })
 const dryRun = v.optional(v.boolean(), false)
@@ -19,7 +17,7 @@ export const TARGET_ROUTES = [
   defineRoute('GET /api/targets/:target', {
     summary: 'One target, its run, and why it is in its state.',
     params: targetParams,
-    response: targetDetail,
+    response: 'target',
     async handle({ params, context, server: { store, settings } }) {
       const found = await findTarget(store, params.target)
       const explanation = toJson(await presentExplanation(context, settings, found))
@@ -36,7 +34,7 @@ export const TARGET_ROUTES = [
       because,
       dryRun,
     }),
-    response: actionResult,
+    response: 'actionResult',
     handle: async ({ body, context }) =>
       actionResultView(await park(context, await findTargets(context.store, body.targets), body)),
   }),
@@ -45,7 +43,7 @@ export const TARGET_ROUTES = [
     summary: 'Park one target.',
     params: targetParams,
     body: v.strictObject({ because, dryRun }),
-    response: actionResult,
+    response: 'actionResult',
     handle: async ({ params, body, context }) =>
       actionResultView(await park(context, [await findTarget(context.store, params.target)], body)),
   }),
@@ -54,7 +52,7 @@ export const TARGET_ROUTES = [
     summary: 'Put one parked or held target back in line.',
     params: targetParams,
     body: v.strictObject({ dryRun }),
-    response: actionResult,
+    response: 'actionResult',
     async handle({ params, body, context }) {
       const target = await findTarget(context.store, params.target)
       return actionResultView(await unpark(context, target.run, { targets: [target], ...body }))
@@ -65,7 +63,7 @@ export const TARGET_ROUTES = [
     summary: 'Put one failed target back in line.',
     params: targetParams,
     body: v.strictObject({ dryRun }),
-    response: actionResult,
+    response: 'actionResult',
     handle: async ({ params, body, context }) =>
       actionResultView(
         await resetTarget(context, await findTarget(context.store, params.target), body.dryRun),
@@ -81,7 +79,7 @@ export const TARGET_ROUTES = [
       cursor: v.optional(v.unknown()),
       dryRun,
     }),
-    response: actionResult,
+    response: 'actionResult',
     handle: async ({ params, body, context }) =>
       actionResultView(await rewind(context, await findTarget(context.store, params.target), body)),
   }),

@@ -3,8 +3,9 @@ import { INTEGER_MAX } from '../../core/model/limits.ts'
 import { parseDuration } from '../../core/model/time.ts'
 import { sourceMistake } from '../../core/model/source.ts'
 
-/** Of any list, at most. */
-export const PAGE_MAX = 500
+/** Fields of requests that several routes have. */
+
+const PAGE_MAX = 500
 const TEXT_MAX = 200
 
 export const id = v.pipe(
@@ -15,7 +16,7 @@ export const id = v.pipe(
   ),
   v.description('A full id, or its last 8 digits'),
 )
-/** Of a target: there are too many of them to look for one by its end. */
+/** Of a target: there are too many to find one by its last digits. */
 export const fullId = v.pipe(
   v.string(),
   v.regex(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/, 'goes by its full id'),
@@ -25,7 +26,7 @@ export const source = v.pipe(
   v.string(),
   v.check((name) => sourceMistake(name) === null, 'is not the name of a source'),
 )
-/** Longer than anybody keeps anything, and still a date. */
+/** 100 years: an age up to this is still a valid date. */
 const DURATION_MAX_MS = 36_500 * 86_400_000
 /** `30s`, `24h`: a bounded age. */
 export const duration = v.pipe(
@@ -40,14 +41,14 @@ export const duration = v.pipe(
 export const text = v.pipe(
   v.string(),
   v.maxLength(TEXT_MAX),
-  // Nothing that can be looked for holds one, and PostgreSQL takes it for a mistake of ours.
+  // No stored text contains one, and PostgreSQL rejects it.
   v.check((words) => !words.includes('\0'), 'has a NUL in it'),
 )
 export const because = v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(500)))
 /** A number in a body, within the range of the database's integers. */
 export const wholeNumber = (from: number) =>
   v.pipe(v.number(), v.integer(), v.minValue(from), v.maxValue(INTEGER_MAX))
-/** In a query everything is text. */
+/** In a query every value is text. */
 export const limit = v.optional(
   v.pipe(
     v.string(),
@@ -59,7 +60,7 @@ export const limit = v.optional(
   '50',
 )
 export const after = v.optional(v.pipe(v.string(), v.maxLength(200)))
-/** Of lists that go by id, and where tables of one's own are among them by a place in each. */
+/** Of lists sorted by id; with adopted tables among them, a position in each. */
 export const afterId = v.optional(
   v.pipe(
     v.string(),
@@ -82,9 +83,5 @@ export const several = <T extends string>(of: v.BaseSchema<unknown, T, v.BaseIss
     [],
   )
 
-export const time = v.pipe(v.string(), v.isoTimestamp(), v.description('ISO 8601, UTC'))
-export const timeOrNull = v.nullable(time)
-export const count = v.pipe(v.number(), v.integer())
-
-export const listOf = <T extends v.BaseSchema<unknown, unknown, v.BaseIssue<unknown>>>(item: T) =>
-  v.object({ items: v.array(item), next: v.nullable(v.union([v.string(), v.number()])) })
+/** Names what a preview showed: an action that carries it is refused when it would now do something else. */
+export const plan = v.pipe(v.string(), v.regex(/^[0-9a-f]{16}$/, 'is the `plan` of a preview'))
