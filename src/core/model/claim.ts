@@ -27,6 +27,11 @@ export type ClaimedTarget = Claim &
     readonly crashedBefore: boolean
   }
 
+/** Returns the claim alone, as a write repeats it. */
+export function claimOf({ target, epoch, claimId, worker }: Claim): Claim {
+  return { target, epoch, claimId, worker }
+}
+
 /** What became of a fenced write. */
 export type Outcome<T> =
   | { readonly ok: true; readonly value: T }

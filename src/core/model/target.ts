@@ -70,3 +70,9 @@ export type Target = Cursor & {
   /** In a list: its error, cursor or next address is longer than what is here. */
   readonly cut?: true
 }
+
+/** The fields of a target that the assessment of its run needs. */
+export type OnlyTarget = Pick<
+  Target,
+  'status' | 'worker' | 'seq' | 'page' | 'pageTarget' | 'errors' | 'crashesAlone' | 'lastActivityAt'
+>

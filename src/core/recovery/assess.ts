@@ -11,16 +11,10 @@ import type { RunId, WorkerId } from '../model/id.ts'
 import { policyForGroup, type Policy } from '../model/policy.ts'
 import type { PolicyOf } from '../model/policy-of.ts'
 import { countOpenTargets, type Run } from '../model/run.ts'
-import type { Target } from '../model/target.ts'
+import type { OnlyTarget, Target } from '../model/target.ts'
 import type { Millis } from '../model/time.ts'
 import type { Decision, RunEvidence } from '../model/verdict.ts'
-import type {
-  Holding,
-  OnlyTarget,
-  Store,
-  UnreadableTable,
-  WorkerObservation,
-} from '../store/store.ts'
+import type { Holding, Store, UnreadableTable, WorkerObservation } from '../store/store.ts'
 import type { OperatorContext } from './context.ts'
 
 /** Whether anything of a run is worth keeping. */

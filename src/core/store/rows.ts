@@ -3,7 +3,7 @@ import { UsageError } from '../model/errors.ts'
 import { isId } from '../model/id.ts'
 import { DEFAULT_POLICY, type Policy } from '../model/policy.ts'
 import type { Counts, Run, RunKind, RunStatus } from '../model/run.ts'
-import type { Target, TargetStatus } from '../model/target.ts'
+import { TARGET_STATUSES, type Cursor, type Target, type TargetStatus } from '../model/target.ts'
 import type { Presence, Worker } from '../model/worker.ts'
 import type { AuditEntry, Listing, LiveRun } from './store.ts'
 
@@ -12,21 +12,20 @@ import type { AuditEntry, Listing, LiveRun } from './store.ts'
  * flags as 0/1 or booleans, and JSON already parsed.
  */
 
+/** The counters of a run's group, in the order of the schema. */
+export const COUNTER_COLUMNS = [
+  ...TARGET_STATUSES,
+  'pages',
+  'items_new',
+  'items_updated',
+  'items_unchanged',
+  'skipped',
+  'refused',
+] as const
+export type CounterColumn = (typeof COUNTER_COLUMNS)[number]
+
 /** Null is zero: what is not there need not be sent. */
-export type CountersRow = {
-  planned: number | null
-  in_progress: number | null
-  done: number | null
-  failed: number | null
-  stuck: number | null
-  parked: number | null
-  pages: number | null
-  items_new: number | null
-  items_updated: number | null
-  items_unchanged: number | null
-  skipped: number | null
-  refused: number | null
-}
+export type CountersRow = Record<CounterColumn, number | null>
 
 export function toCounts(row: CountersRow): Counts {
   return {
@@ -116,17 +115,22 @@ function toRunWith(row: RunFactsRow, counters: RunCountersRow): Run {
   }
 }
 
+/** Columns of the one target of a run that has only one, beside its status and its time. */
+export const ONLY_TARGET_COLUMNS = [
+  'checkpoint_seq',
+  'page',
+  'page_target',
+  'errors',
+  'crashes_alone',
+] as const
+
 /** A live run, and the one target of a run that has only one: both in one row. Null is zero. */
-export type LiveRunRow = RunFactsRow & {
-  /** Null: there is none. */
-  target_status: TargetStatus | null
-  checkpoint_seq: number | null
-  page: number | null
-  page_target: number | null
-  errors: number | null
-  crashes_alone: number | null
-  target_last_activity_at: number
-}
+export type LiveRunRow = RunFactsRow &
+  Record<(typeof ONLY_TARGET_COLUMNS)[number], number | null> & {
+    /** Null: there is none. */
+    target_status: TargetStatus | null
+    target_last_activity_at: number
+  }
 
 export function toLiveRun(row: LiveRunRow, counters: RunCountersRow): LiveRun {
   return {
@@ -154,6 +158,13 @@ export function serializePolicy(policy: Policy): string {
 
 export function parsePolicy(kept: Partial<Policy>): Policy {
   return Object.keys(kept).length === 0 ? DEFAULT_POLICY : { ...DEFAULT_POLICY, ...kept }
+}
+
+/** Columns of a target that are read as they stand. Each engine adds times and long texts in its own way. */
+export function targetColumns(table: string): string {
+  const columns = `id run_id key group_name url status epoch claim_id worker_id claimed_alone checkpoint_seq
+    page page_target last_item_id attempts errors crashes crashes_alone`
+  return columns.replace(/\w+/g, `${table}.$&`).replace(/\s+/g, ', ')
 }
 
 export type TargetRow = {
@@ -198,12 +209,7 @@ export function toHeldTarget(row: TargetRow): Target {
     claimId: row.claim_id,
     worker: claimed ? row.worker_id : null,
     claimedAt: claimed ? row.claimed_at : null,
-    seq: row.checkpoint_seq,
-    page: row.page,
-    pageTarget: row.page_target,
-    next: row.next_url,
-    lastItemId: row.last_item_id,
-    cursor: row.cursor,
+    ...toCursor(row),
     attempts: row.attempts,
     errors: row.errors,
     crashes: row.crashes,
@@ -212,6 +218,22 @@ export function toHeldTarget(row: TargetRow): Target {
     lastError: row.last_error,
     finishedAt: row.finished_at,
     ...(row.cut && { cut: true }),
+  }
+}
+
+type CursorRow = Pick<
+  TargetRow,
+  'checkpoint_seq' | 'page' | 'page_target' | 'next_url' | 'last_item_id' | 'cursor'
+>
+
+function toCursor(row: CursorRow): Cursor {
+  return {
+    seq: row.checkpoint_seq,
+    page: row.page,
+    pageTarget: row.page_target,
+    next: row.next_url,
+    lastItemId: row.last_item_id,
+    cursor: row.cursor,
   }
 }
 
@@ -227,25 +249,15 @@ export function toTarget(row: TargetRow): Target {
 }
 
 /** The columns that a claim returns. */
-export type ClaimedRow = {
-  id: string
-  run_id: string
-  key: string
-  group_name: string
-  url: string | null
-  epoch: number
-  claim_id: string
-  worker_id: string
-  checkpoint_seq: number
-  page: number
-  page_target: number | null
-  next_url: string | null
-  last_item_id: string | null
-  cursor: unknown
-  data: unknown
-  errors: number
-  crashes: number
-}
+export type ClaimedRow = CursorRow &
+  Pick<
+    TargetRow,
+    'id' | 'run_id' | 'key' | 'group_name' | 'url' | 'epoch' | 'errors' | 'crashes'
+  > & {
+    claim_id: string
+    worker_id: string
+    data: unknown
+  }
 
 export function toClaimed(row: ClaimedRow, source: string): ClaimedTarget {
   return {
@@ -258,12 +270,7 @@ export function toClaimed(row: ClaimedRow, source: string): ClaimedTarget {
     key: row.key,
     group: row.group_name === '' ? null : row.group_name,
     url: row.url,
-    seq: row.checkpoint_seq,
-    page: row.page,
-    pageTarget: row.page_target,
-    next: row.next_url,
-    lastItemId: row.last_item_id,
-    cursor: row.cursor,
+    ...toCursor(row),
     data: row.data,
     errors: row.errors,
     // The crash of this claim itself is counted already.

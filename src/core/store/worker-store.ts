@@ -4,7 +4,7 @@ import type { ClaimId, RunId, TargetId, WorkerId } from '../model/id.ts'
 import type { Policy } from '../model/policy.ts'
 import type { AdoptedRef, Run, RunKind, RunStatus } from '../model/run.ts'
 import type { SourceLock } from '../model/source-lock.ts'
-import type { Target, TargetInput } from '../model/target.ts'
+import type { OnlyTarget, Target, TargetInput } from '../model/target.ts'
 import type { Millis } from '../model/time.ts'
 import type { Decision } from '../model/verdict.ts'
 import type { Evidence, Liveness, Presence, ProcessIdentity, Worker } from '../model/worker.ts'
@@ -158,12 +158,6 @@ export type LiveRun = {
   /** The target of a run of the kind `single`; null for a crawl, or before it is planned. */
   readonly target: OnlyTarget | null
 }
-
-/** The fields of a target that the assessment of its run needs. */
-export type OnlyTarget = Pick<
-  Target,
-  'status' | 'worker' | 'seq' | 'page' | 'pageTarget' | 'errors' | 'crashesAlone' | 'lastActivityAt'
->
 
 export type BeginRequest = {
   readonly source: string

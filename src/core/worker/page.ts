@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { inspect } from 'node:util'
 import type { Checkpoint } from '../model/checkpoint.ts'
-import type { ClaimedTarget } from '../model/claim.ts'
+import { claimOf, type ClaimedTarget } from '../model/claim.ts'
 import { messageOf, PageRejectedError, UsageError } from '../model/errors.ts'
 import {
   BOOLEAN,
@@ -148,10 +148,9 @@ export function makeCheckpoint(
       { page },
     )
   }
-  const { target, epoch, claimId, worker, source } = claimed
   return {
-    claim: { target, epoch, claimId, worker },
-    source,
+    claim: claimOf(claimed),
+    source: claimed.source,
     expectedSeq: position.seq,
     page,
     next: next ?? null,
@@ -163,6 +162,19 @@ export function makeCheckpoint(
     done,
     hash: hash('sha256', content, 'base64url'),
     replaced,
+  }
+}
+
+/** Returns the cursor of a target after a page was saved as checkpoint `seq`. */
+export function cursorAfter(before: Cursor, saved: Checkpoint, seq: number): Cursor {
+  const { page, next, pageTarget, lastItemId, cursor } = saved
+  return {
+    seq,
+    page,
+    next,
+    pageTarget: pageTarget ?? before.pageTarget,
+    lastItemId: lastItemId ?? before.lastItemId,
+    cursor: cursor === undefined ? before.cursor : cursor,
   }
 }
 

@@ -1,5 +1,5 @@
 import type { InTransaction } from '../model/checkpoint.ts'
-import type { Claim, ClaimedTarget, Outcome } from '../model/claim.ts'
+import { claimOf, type Claim, type ClaimedTarget, type Outcome } from '../model/claim.ts'
 import {
   LeaseLostError,
   messageOf,
@@ -25,7 +25,7 @@ import type { HeartbeatClient } from '../heartbeat/client.ts'
 import { withRetry } from '../store/open.ts'
 import type { Store } from '../store/store.ts'
 import type { PageFields } from './crawl-options.ts'
-import { makeCheckpoint, validateCheckpoint, type PageReport } from './page.ts'
+import { cursorAfter, makeCheckpoint, validateCheckpoint, type PageReport } from './page.ts'
 import { applyItemSchema } from './page-context.ts'
 
 /** A page as it is passed to `checkpoint()`. */
@@ -117,8 +117,7 @@ export class RunHandle {
 
   /** The claim that fences the writes of this run. */
   get claim(): Claim {
-    const { target, epoch, claimId, worker } = this.#claimed
-    return { target, epoch, claimId, worker }
+    return claimOf(this.#claimed)
   }
 
   /** The error that ended the claim; null while it is held. */
@@ -157,14 +156,7 @@ export class RunHandle {
       const [outcome] = await (this.#options.heartbeat?.measure('checkpoint', save) ?? save())
       return outcome!
     })
-    this.#position = {
-      seq: this.#valueOf(saved).seq,
-      page: report.page,
-      next: checkpoint.next,
-      pageTarget: report.pageTarget ?? this.#position.pageTarget,
-      lastItemId: checkpoint.lastItemId ?? this.#position.lastItemId,
-      cursor: checkpoint.cursor === undefined ? this.#position.cursor : checkpoint.cursor,
-    }
+    this.#position = cursorAfter(this.#position, checkpoint, this.#valueOf(saved).seq)
     const { run, target, key } = this.#claimed
     const { page, replaced: count = 0 } = checkpoint
     if (count > 0) this.#options.emit?.({ type: 'text_replaced', run, target, key, page, count })

@@ -1,5 +1,5 @@
 import { decideRetry, type RetryDecision } from '../decide/retry.ts'
-import type { Claim, ClaimedTarget, Outcome } from '../model/claim.ts'
+import { claimOf, type ClaimedTarget, type Outcome } from '../model/claim.ts'
 import { isUnusable, LeaseLostError, messageOf, toError } from '../model/errors.ts'
 import type { Emit } from '../model/event.ts'
 import { describeValue, isObject } from '../model/fields.ts'
@@ -14,7 +14,7 @@ import { abortable } from './abortable.ts'
 import type { Clock } from '../host/clock.ts'
 import type { CrawlDefinition } from './crawl.ts'
 import type { ErrorDecision } from './crawl-options.ts'
-import { makeCheckpoint, validatePage } from './page.ts'
+import { cursorAfter, makeCheckpoint, validatePage } from './page.ts'
 import { applyItemSchema, makePageContext, resolveAddresses } from './page-context.ts'
 
 /** What is needed to work on one claimed target. */
@@ -83,18 +83,7 @@ async function crawlPage(
   const { replaced: count = 0 } = checkpoint
   if (count > 0) emit({ type: 'text_replaced', run, target, key, page, count })
   context.onProgress()
-  const { next, done, pageTarget, lastItemId, cursor } = checkpoint
-  return {
-    done,
-    position: {
-      seq,
-      page,
-      next,
-      pageTarget: pageTarget ?? position.pageTarget,
-      lastItemId: lastItemId ?? position.lastItemId,
-      cursor: cursor === undefined ? position.cursor : cursor,
-    },
-  }
+  return { done: checkpoint.done, position: cursorAfter(position, checkpoint, seq) }
 }
 
 /** Releases the target without counting an error or a crash. If the claim was lost, the store refuses and nothing changes. */
@@ -196,10 +185,6 @@ async function endClaim(call: () => Promise<Outcome<void>[]>): Promise<Outcome<v
   } catch (error) {
     return { ok: false, error: toError(error) }
   }
-}
-
-function claimOf({ target, epoch, claimId, worker }: ClaimedTarget): Claim {
-  return { target, epoch, claimId, worker }
 }
 
 function valueOf<T>(outcome: Outcome<T>): T {

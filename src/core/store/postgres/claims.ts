@@ -1,4 +1,4 @@
-import { toClaimed, type ClaimedRow } from '../rows.ts'
+import { targetColumns, toClaimed, type ClaimedRow } from '../rows.ts'
 import type { ClaimId } from '../../model/id.ts'
 import type { ClaimRequest, Store } from '../store.ts'
 import { sql, type Database } from './database.ts'
@@ -7,8 +7,7 @@ import { LIVE } from './runs.ts'
 import { ADD_ON_CONFLICT } from './counters.ts'
 
 export const CLAIM_COLUMNS = /* sql */ `
-  t.id, t.run_id, t.key, t.group_name, t.url, t.epoch, t.claim_id, t.worker_id, t.checkpoint_seq, t.page, t.page_target,
-  t.next_url, t.last_item_id, t.cursor, t.data, t.errors, t.crashes
+  ${targetColumns('t')}, t.next_url, t.cursor, t.data
 `
 /** What a run that has an owner again remembers of it. */
 export const TAKEN_UP = /* sql */ `

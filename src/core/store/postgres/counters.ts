@@ -1,3 +1,4 @@
+import { COUNTER_COLUMNS } from '../rows.ts'
 import { sql, type Queryable } from './database.ts'
 
 /** The end of every entry into the books: what is not named in it changes by 0. */
@@ -33,20 +34,9 @@ export const ADD_MOVED_COUNTS = /* sql */ `
 `
 
 /** For SELECTs over `run_counters t`: the sums that make a run's counts. */
-export const SUMS = /* sql */ `
-  coalesce(sum(t.planned), 0)::int         AS planned,
-  coalesce(sum(t.in_progress), 0)::int     AS in_progress,
-  coalesce(sum(t.done), 0)::int            AS done,
-  coalesce(sum(t.failed), 0)::int          AS failed,
-  coalesce(sum(t.stuck), 0)::int           AS stuck,
-  coalesce(sum(t.parked), 0)::int          AS parked,
-  coalesce(sum(t.pages), 0)::int           AS pages,
-  coalesce(sum(t.items_new), 0)::int       AS items_new,
-  coalesce(sum(t.items_updated), 0)::int   AS items_updated,
-  coalesce(sum(t.items_unchanged), 0)::int AS items_unchanged,
-  coalesce(sum(t.skipped), 0)::int         AS skipped,
-  coalesce(sum(t.refused), 0)::int         AS refused
-`
+export const SUMS = COUNTER_COLUMNS.map(
+  (column) => `coalesce(sum(t.${column}), 0)::int AS ${column}`,
+).join(', ')
 
 const FOLD = sql('counters:fold')`
   WITH folded AS (

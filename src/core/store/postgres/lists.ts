@@ -2,15 +2,14 @@ import { LIMITS } from '../../model/limits.ts'
 import { TARGET_STATUSES } from '../../model/target.ts'
 import { containing } from '../like.ts'
 import { toItem, type ItemRow } from '../list-rows.ts'
-import { checkAfter, toListing, toTarget, type TargetRow } from '../rows.ts'
+import { checkAfter, targetColumns, toListing, toTarget, type TargetRow } from '../rows.ts'
 import type { Store } from '../store.ts'
 import { ms, sql, type Database, type Sql } from './database.ts'
 import { stripNul } from './strip-nul.ts'
 
 const COLUMNS = (texts: string): string => /* sql */ `
-  t.id, t.run_id, t.key, t.group_name, t.url, t.status, t.epoch, t.claim_id, t.worker_id, t.claimed_alone, t.checkpoint_seq, t.page,
-  t.page_target, t.last_item_id, t.attempts, t.errors, t.crashes, t.crashes_alone, ${texts}, ${ms('t.claimed_at')} AS claimed_at, ${ms('t.last_activity_at')} AS last_activity_at,
-  ${ms('t.finished_at')} AS finished_at
+  ${targetColumns('t')}, ${texts}, ${ms('t.claimed_at')} AS claimed_at,
+  ${ms('t.last_activity_at')} AS last_activity_at, ${ms('t.finished_at')} AS finished_at
 `
 const TARGET_COLUMNS = COLUMNS('t.next_url, t.cursor, t.last_error')
 const N = LIMITS.listed

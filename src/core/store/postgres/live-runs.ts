@@ -1,5 +1,11 @@
 import { LIMITS } from '../../model/limits.ts'
-import { toLiveRun, type RunCountersRow, type LiveRunRow, type CountersRow } from '../rows.ts'
+import {
+  COUNTER_COLUMNS,
+  ONLY_TARGET_COLUMNS,
+  toLiveRun,
+  type RunCountersRow,
+  type LiveRunRow,
+} from '../rows.ts'
 import type { Store } from '../store.ts'
 import { ms, sql, type Database } from './database.ts'
 import { LIVE } from './runs.ts'
@@ -15,22 +21,18 @@ export const LIVE_RUNS = sql('runs:live-facts')`
     FROM (SELECT * FROM unstuck.run WHERE status IN ${LIVE} ORDER BY id DESC) AS r
     LEFT JOIN LATERAL (
       SELECT status AS target_status, CASE status WHEN 'in_progress' THEN worker_id END AS owner,
-             nullif(checkpoint_seq, 0) AS checkpoint_seq, nullif(page, 0) AS page, page_target,
-             nullif(errors, 0) AS errors, nullif(crashes_alone, 0) AS crashes_alone,
+             ${ONLY_TARGET_COLUMNS.join(', ')},
              ${ms('last_activity_at')} AS target_last_activity_at
         FROM unstuck.target WHERE run_id = r.id AND r.kind = 'single'
        ORDER BY key LIMIT 1 -- it has only one; so the index is walked, whatever the statistics say
     ) AS t ON true
    ORDER BY r.id DESC
 `
-const SUM = (column: keyof CountersRow) => `nullif(sum(t.${column}), 0)::int AS ${column}`
 export const LIVE_COUNTERS = sql('runs:live-counters')`
   SELECT r.id, counters.*
     FROM (SELECT id FROM unstuck.run WHERE status IN ${LIVE}) AS r
     CROSS JOIN LATERAL (
-      SELECT ${SUM('planned')}, ${SUM('in_progress')}, ${SUM('done')}, ${SUM('failed')},
-             ${SUM('stuck')}, ${SUM('parked')}, ${SUM('pages')}, ${SUM('items_new')},
-             ${SUM('items_updated')}, ${SUM('items_unchanged')}, ${SUM('skipped')}, ${SUM('refused')},
+      SELECT ${COUNTER_COLUMNS.map((column) => `nullif(sum(t.${column}), 0)::int AS ${column}`).join(', ')},
              ${ms('max(t.last_activity_at)')} AS last_activity_at
         FROM unstuck.run_counters t WHERE t.run_id = r.id
     ) AS counters

@@ -1,5 +1,5 @@
 import type { ClaimedTarget } from '../../model/claim.ts'
-import { toClaimed, type ClaimedRow } from '../rows.ts'
+import { targetColumns, toClaimed, type ClaimedRow } from '../rows.ts'
 import type { ClaimRequest, Store } from '../store.ts'
 import { sql, type Connection, type Database } from './database.ts'
 import { mayClaim } from './may-claim.ts'
@@ -7,8 +7,7 @@ import { LIVE } from './runs.ts'
 import { addCounts } from './counters.ts'
 
 const CLAIM_COLUMNS = /* sql */ `
-  target.id, target.run_id, target.key, target.group_name, target.url, target.epoch, target.claim_id, target.worker_id, target.checkpoint_seq, target.page, target.page_target,
-  target.next_url, target.last_item_id, target.cursor, target.data, target.errors, target.crashes
+  ${targetColumns('target')}, target.next_url, target.cursor, target.data
 `
 const RUN = sql('claim:run')`
   SELECT id, status, reopened_at FROM run WHERE source = :source AND kind = 'crawl' AND status IN ${LIVE}

@@ -1,19 +1,7 @@
 import { sql, type Connection } from './database.ts'
+import { COUNTER_COLUMNS, type CounterColumn } from '../rows.ts'
 
-export type CountChange = {
-  planned?: number
-  in_progress?: number
-  done?: number
-  failed?: number
-  stuck?: number
-  parked?: number
-  pages?: number
-  items_new?: number
-  items_updated?: number
-  items_unchanged?: number
-  skipped?: number
-  refused?: number
-}
+export type CountChange = Partial<Record<CounterColumn, number>>
 
 const ADD_COUNTS = sql('counters:add')`
   INSERT INTO run_counters (run_id, group_name, planned, in_progress, done, failed, stuck, parked, pages,
@@ -36,20 +24,7 @@ const ADD_COUNTS = sql('counters:add')`
     last_activity_at = max(last_activity_at, excluded.last_activity_at)
 `
 
-const NO_CHANGE: Required<CountChange> = {
-  planned: 0,
-  in_progress: 0,
-  done: 0,
-  failed: 0,
-  stuck: 0,
-  parked: 0,
-  pages: 0,
-  items_new: 0,
-  items_updated: 0,
-  items_unchanged: 0,
-  skipped: 0,
-  refused: 0,
-}
+const NO_CHANGE = Object.fromEntries(COUNTER_COLUMNS.map((column) => [column, 0]))
 
 /** Enters a change into the books, in the transaction that makes it. */
 export function addCounts(
@@ -63,18 +38,7 @@ export function addCounts(
 }
 
 /** For SELECTs over `run_counters`: the sums that make a run's counts. */
-export const SUMS = /* sql */ `
-  coalesce(sum(t.planned), 0)         AS planned,
-  coalesce(sum(t.in_progress), 0)     AS in_progress,
-  coalesce(sum(t.done), 0)            AS done,
-  coalesce(sum(t.failed), 0)          AS failed,
-  coalesce(sum(t.stuck), 0)           AS stuck,
-  coalesce(sum(t.parked), 0)          AS parked,
-  coalesce(sum(t.pages), 0)           AS pages,
-  coalesce(sum(t.items_new), 0)       AS items_new,
-  coalesce(sum(t.items_updated), 0)   AS items_updated,
-  coalesce(sum(t.items_unchanged), 0) AS items_unchanged,
-  coalesce(sum(t.skipped), 0)         AS skipped,
-  coalesce(sum(t.refused), 0)         AS refused,
-  max(t.last_activity_at)             AS last_activity_at
-`
+export const SUMS = [
+  ...COUNTER_COLUMNS.map((column) => `coalesce(sum(t.${column}), 0) AS ${column}`),
+  'max(t.last_activity_at) AS last_activity_at',
+].join(', ')

@@ -2,7 +2,14 @@ import { LIMITS } from '../../model/limits.ts'
 import { TARGET_STATUSES } from '../../model/target.ts'
 import { containing } from '../like.ts'
 import { toItem, type ItemRow } from '../list-rows.ts'
-import { checkAfter, toHeldTarget, toListing, toTarget, type TargetRow } from '../rows.ts'
+import {
+  checkAfter,
+  targetColumns,
+  toHeldTarget,
+  toListing,
+  toTarget,
+  type TargetRow,
+} from '../rows.ts'
 import type { Store } from '../store.ts'
 import { sql, type Database, type Sql } from './database.ts'
 
@@ -10,9 +17,8 @@ const TARGET = sql('target')`SELECT * FROM target WHERE id = :id`
 const N = LIMITS.listed
 // What is long is cut by the database: a page of the list weighs the same whatever is in it.
 export const LISTED = /* sql */ `
-  id, run_id, key, group_name, url, status, epoch, claim_id, worker_id, claimed_at, claimed_alone, checkpoint_seq, page, page_target,
-  substr(next_url, 1, ${N}) AS next_url, last_item_id, substr(cursor, 1, ${N}) AS cursor, attempts, errors,
-  crashes, crashes_alone, last_activity_at, substr(last_error, 1, ${N}) AS last_error, finished_at,
+  ${targetColumns('target')}, claimed_at, last_activity_at, finished_at, substr(next_url, 1, ${N}) AS next_url,
+  substr(cursor, 1, ${N}) AS cursor, substr(last_error, 1, ${N}) AS last_error,
   max(coalesce(length(cursor), 0), coalesce(length(last_error), 0), coalesce(length(next_url), 0)) > ${N} AS cut
 `
 const TARGETS = (name: string, columns: string): Sql =>

@@ -1,6 +1,11 @@
 import { LIMITS } from '../../model/limits.ts'
-import { TARGET_STATUSES } from '../../model/target.ts'
-import { toLiveRun, type RunCountersRow, type LiveRunRow, type CountersRow } from '../rows.ts'
+import {
+  COUNTER_COLUMNS,
+  ONLY_TARGET_COLUMNS,
+  toLiveRun,
+  type RunCountersRow,
+  type LiveRunRow,
+} from '../rows.ts'
 import type { Store } from '../store.ts'
 import { sql, type Database } from './database.ts'
 import { readJson } from './lists.ts'
@@ -13,10 +18,9 @@ export const LIVE_RUNS = sql('runs:live')`
   SELECT r.id, r.source, r.kind, r.status, nullif(r.policy, '{}') AS policy, r.created_at, r.started_at,
          r.resumed_at, r.reopened_at, r.planned_at, NULL AS finished_at, r.progress_done, r.progress_total,
          r.resumes, r.retries, r.retry_of, NULL AS error, iif(length(r.input) <= ${LIMITS.listed}, r.input, NULL) AS input, r.artifacts,
-         b.planned, b.in_progress, b.done, b.failed, b.stuck, b.parked, b.pages, b.items_new, b.items_updated,
-         b.items_unchanged, b.skipped, b.refused, b.last_activity_at,
+         ${COUNTER_COLUMNS.map((column) => `b.${column}`).join(', ')}, b.last_activity_at,
          t.status AS target_status, CASE t.status WHEN 'in_progress' THEN t.worker_id END AS owner,
-         t.checkpoint_seq, t.page, t.page_target, t.errors, t.crashes_alone,
+         ${ONLY_TARGET_COLUMNS.map((column) => `t.${column}`).join(', ')},
          t.last_activity_at AS target_last_activity_at
     FROM run r
     LEFT JOIN run_counters b ON b.run_id = r.id
@@ -24,15 +28,6 @@ export const LIVE_RUNS = sql('runs:live')`
       ON t.id = CASE r.kind WHEN 'single' THEN (SELECT id FROM target WHERE run_id = r.id LIMIT 1) END
    WHERE r.status IN ${LIVE}
 `
-const COUNTS = [
-  ...TARGET_STATUSES,
-  'pages',
-  'items_new',
-  'items_updated',
-  'items_unchanged',
-  'skipped',
-  'refused',
-] as const satisfies (keyof CountersRow)[]
 
 type Row = RunCountersRow &
   Omit<LiveRunRow, 'policy' | 'input'> & { policy: string | null; input: string | null }
@@ -54,7 +49,7 @@ export function liveRunMethods(db: Database): Pick<Store, 'liveRuns'> {
 }
 
 function addUp(sum: Row, group: Row): void {
-  for (const name of COUNTS) sum[name] = (sum[name] ?? 0) + (group[name] ?? 0)
+  for (const name of COUNTER_COLUMNS) sum[name] = (sum[name] ?? 0) + (group[name] ?? 0)
   sum.last_activity_at = Math.max(sum.last_activity_at ?? 0, group.last_activity_at ?? 0)
 }
 
