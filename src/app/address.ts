@@ -1,5 +1,5 @@
 import type { ResolvedAddress } from '../contracts/database.ts'
-import { addressMistake, withConnections } from '../core/model/address.ts'
+import { addressMistake, withConnections } from '../lib/files/database-address.ts'
 import { UsageError } from '../core/model/errors.ts'
 import { absoluteAddress, defaultAddress } from '../lib/files/config-file.ts'
 

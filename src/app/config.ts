@@ -2,9 +2,11 @@ import { dirname, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import * as v from 'valibot'
 import type { ConfigContext, ConfigSection, Secret, Settings } from '../contracts/settings.ts'
-import { addressMistake, CONNECTIONS_MISTAKE, isConnections } from '../core/model/address.ts'
+import { CONNECTIONS_MISTAKE, isConnections } from '../core/model/address.ts'
+import { addressMistake } from '../lib/files/database-address.ts'
 import { messageOf, UsageError } from '../core/model/errors.ts'
-import { isObject, NON_EMPTY_STRING, optional, STRING, type Fields } from '../core/model/fields.ts'
+import { isObject, optional, STRING, type Fields } from '../core/model/fields.ts'
+import { NON_EMPTY_STRING } from '../lib/validate/fields.ts'
 import {
   DEFAULT_POLICY,
   makePolicy,

@@ -1,6 +1,6 @@
 import { TRUSTED_OBSERVER } from '../core/decide/liveness.ts'
 import { REAL_CLOCK } from '../core/host/clock.ts'
-import { currentUser } from '../core/host/identity.ts'
+import { currentUser } from '../lib/process/this-process.ts'
 import { makeOperatorContext, type OperatorContext } from '../core/recovery/context.ts'
 import type { Store } from '../core/store/store.ts'
 import type { Settings } from '../contracts/settings.ts'

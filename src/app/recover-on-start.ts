@@ -2,14 +2,8 @@ import { hostname } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ErrorJson } from '../core/model/error-data.ts'
 import { messageOf, StoreUnavailableError, toUnstuckError } from '../core/model/errors.ts'
-import {
-  checkCall,
-  DURATION,
-  BOOLEAN,
-  FUNCTION,
-  optional,
-  type Fields,
-} from '../core/model/fields.ts'
+import { checkCall, BOOLEAN, FUNCTION, optional, type Fields } from '../core/model/fields.ts'
+import { DURATION } from '../lib/validate/fields.ts'
 import { shortId } from '../core/model/id.ts'
 import { progressOf } from '../core/model/run.ts'
 import { humanizeDuration, parseDuration, type Duration } from '../core/model/time.ts'

@@ -2,7 +2,7 @@ import { fork, type ChildProcess } from 'node:child_process'
 import { isUnusable, messageOf } from '../core/model/errors.ts'
 import { EXIT } from '../core/model/exit-codes.ts'
 import type { Clock } from '../core/host/clock.ts'
-import { isWorkerProcess, PARENT_ENV } from '../core/host/identity.ts'
+import { isWorkerProcess, PARENT_ENV } from '../lib/process/this-process.ts'
 
 /** Message by which the parent stops a worker process. */
 export const STOP_MESSAGE = 'unstuck:stop'

@@ -1,5 +1,5 @@
 import { readFileSync, readlinkSync } from 'node:fs'
-import { hostname, uptime, userInfo } from 'node:os'
+import { hostname, uptime } from 'node:os'
 import process from 'node:process'
 import type { Evidence, ProcessIdentity } from '../model/worker.ts'
 
@@ -12,23 +12,6 @@ export function thisProcess(): ProcessIdentity {
     bootId: bootId(),
     pidNamespace: pidNamespace(),
   }
-}
-
-/** Returns the user of this process as the audit trail names it. */
-export function currentUser(): string {
-  try {
-    return `${userInfo().username}@${hostname()}`
-  } catch {
-    // A user without a name, as in some containers.
-    return `${process.getuid?.() ?? 'unknown'}@${hostname()}`
-  }
-}
-
-export const PARENT_ENV = 'UNSTUCK_PARENT'
-
-/** Returns true in a process started by `WorkerProcesses`. An IPC channel alone does not show that: process managers open one too. */
-export function isWorkerProcess(): boolean {
-  return process.env[PARENT_ENV] === String(process.ppid)
 }
 
 /** Returns whether a pid of that process is valid here: same kernel and pid namespace. The host name proves neither. */
@@ -56,22 +39,6 @@ export function processState(other: ProcessIdentity): Evidence['process'] {
     // EPERM: the process exists but belongs to another user.
     return (error as NodeJS.ErrnoException).code === 'ESRCH' ? 'gone' : 'unknown'
   }
-}
-
-/** What this machine shows of its processes. `own`: the pid namespace of a container; `host`: that of the machine. */
-export type HostFacts = {
-  readonly platform: NodeJS.Platform
-  /** Null without a readable /proc: then it proves no process gone. */
-  readonly namespace: 'host' | 'own' | null
-}
-
-/** The kernel gives only the first pid namespace of a machine this number. */
-const HOST_NAMESPACE = 'pid:[4026531836]'
-
-export function readHostFacts(): HostFacts {
-  const { platform, pid } = process
-  if (!isLocalProcess(thisProcess()) || !readProcessStat(pid)) return { platform, namespace: null }
-  return { platform, namespace: pidNamespace() === HOST_NAMESPACE ? 'host' : 'own' }
 }
 
 let boot: string | null | undefined

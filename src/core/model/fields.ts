@@ -2,35 +2,9 @@ import { closest } from './closest.ts'
 import type { Problem } from './error-data.ts'
 import { UsageError } from './errors.ts'
 import { INTEGER_MAX } from './limits.ts'
-import { parseDuration } from './time.ts'
 
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-/** Checks that an object given by the user has only these fields. `path` locates it in the message. */
-export function checkFields(
-  path: string,
-  given: unknown,
-  names: readonly string[],
-  mistakes: string[],
-): Readonly<Record<string, unknown>> {
-  if (!isObject(given)) {
-    mistakes.push(`${path} must be an object`)
-    return {}
-  }
-  for (const name of Object.keys(given).filter((name) => !names.includes(name))) {
-    mistakes.push(
-      `${path} has no ${name}${didYouMean(name, names) || `; there are ${names.join(', ')}`}`,
-    )
-  }
-  return given
-}
-
-/** The end of a sentence about a name that is none of these. */
-export function didYouMean(name: unknown, names: readonly string[]): string {
-  const hint = typeof name === 'string' ? closest(name, names) : null
-  return hint ? `; did you mean ${hint}?` : ''
 }
 
 /** What may stand in one field. */
@@ -52,31 +26,15 @@ export const FUNCTION: Field = {
   isValid: (value) => typeof value === 'function',
 }
 export const STRING: Field = { rule: 'text', isValid: (value) => typeof value === 'string' }
-export const NON_EMPTY_STRING: Field = {
-  rule: 'text that is not empty',
-  isValid: (value) => typeof value === 'string' && value !== '',
-}
 export const NON_NEGATIVE_INTEGER: Field = {
   rule: `a whole number from 0 to ${Number.MAX_SAFE_INTEGER}`,
   isValid: (value) => Number.isSafeInteger(value) && (value as number) >= 0,
 }
-export const DURATION: Field = {
-  rule: 'a duration like 24h',
-  isValid: (value) => parseDuration(value) !== null,
-}
-
 export function integerBetween(from: number, max = INTEGER_MAX): Field {
   return {
     rule: `a whole number from ${from} to ${max}`,
     isValid: (value) =>
       Number.isInteger(value) && (value as number) >= from && (value as number) <= max,
-  }
-}
-
-export function arrayOf(field: Field): Field {
-  return {
-    rule: `a list, each of it ${field.rule}`,
-    isValid: (value) => Array.isArray(value) && value.every((one) => field.isValid(one)),
   }
 }
 

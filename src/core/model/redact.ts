@@ -24,22 +24,7 @@ function redactNamedValues(text: string): string {
     .replace(AUTHORIZATION, `$1${MASK}`)
 }
 
-/** The arguments of a command without secrets: also where name and value are two arguments, or `-pVALUE` is one. */
-export function redactArguments(command: readonly string[]): string[] {
-  const program = command[0]?.split(/[\\/]/).at(-1) ?? ''
-  return command.map((part, n) => {
-    const before = command[n - 1] ?? ''
-    if (SECRET_FLAG.test(before) && !part.startsWith('-')) return MASK
-    if (n > 0 && P_IS_PASSWORD.test(program)) {
-      if (before === '-p' && program === 'sshpass') return MASK
-      if (/^-p./.test(part)) return `-p${MASK}`
-    }
-    if (/^(-u|--user)$/.test(before) && part.includes(':')) return MASK
-    return redact(part)
-  })
-}
-
-const MASK = '***'
+export const MASK = '***'
 const NAME = '(?:password|passwd|pwd|secret|token|api[_-]?key|access[_-]?key)'
 // One look at most texts is enough.
 const NAMED = new RegExp(`${NAME}|bearer|authorization`, 'i')
@@ -56,8 +41,7 @@ export function redactNamed(name: string, text: string): string {
 }
 
 const SECRET_NAME = new RegExp(`${NAME}$`, 'i')
-const SECRET_FLAG = new RegExp(`^--?[\\w-]{0,60}${NAME}$`, 'i')
-const P_IS_PASSWORD = /^(mysql\w*|mariadb[\w-]*|sshpass)$/
+export const SECRET_FLAG = new RegExp(`^--?[\\w-]{0,60}${NAME}$`, 'i')
 
 /** Whether a variable of this name is meant for Unstuck alone, by its value. */
 export function isSecretVariable(name: string): boolean {

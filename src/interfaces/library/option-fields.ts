@@ -1,19 +1,17 @@
 import { DATABASE_FIELDS } from '../../app/config.ts'
 import {
   ANYTHING,
-  arrayOf,
   BOOLEAN,
-  DURATION,
   FUNCTION,
   integerBetween,
   isObject,
-  NON_EMPTY_STRING,
   optional,
   problemsIn,
   STRING,
   type Field,
   type Fields,
 } from '../../core/model/fields.ts'
+import { arrayOf, DURATION, NON_EMPTY_STRING } from '../../lib/validate/fields.ts'
 import { LIMITS } from '../../core/model/limits.ts'
 import { RUN_STATUSES } from '../../core/model/run.ts'
 import { isSchema } from '../../core/model/standard-schema.ts'

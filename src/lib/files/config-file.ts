@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
-import { withConnections } from '../../core/model/address.ts'
+import { withConnections } from './database-address.ts'
 import { assertTrusted } from '../../core/host/trusted-path.ts'
 
 const CONFIG_NAMES = [

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import process from 'node:process'
 import { safeText } from '../text/safe-text.ts'
-import { isWorkerProcess } from '../../core/host/identity.ts'
+import { isWorkerProcess } from './this-process.ts'
 
 /** What systemd is told, in its own words. A worker process tells its parent the same. */
 export const READY = 'READY=1'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { withConnections } from '../../model/address.ts'
+import { withConnections } from '../../../lib/files/database-address.ts'
 import { UsageError } from '../../model/errors.ts'
 import { parseAddress, withDatabase } from './address.ts'
 

@@ -6,7 +6,7 @@ import { deliveryFailure, type Channel } from '../channel.ts'
 import type { AlertMessage } from '../message.ts'
 import { ALERTS_SECTION } from '../section.ts'
 import { makeChannels } from '../channels.ts'
-import { currentUser } from '../../../core/host/identity.ts'
+import { currentUser } from '../../../lib/process/this-process.ts'
 import { defineCommand } from '../../../contracts/command.ts'
 import { option } from '../../../contracts/options.ts'
 

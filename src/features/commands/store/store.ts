@@ -1,6 +1,6 @@
 import type { RunId, WorkerId } from '../../../core/model/id.ts'
 import { LIMITS } from '../../../core/model/limits.ts'
-import { redactArguments } from '../../../core/model/redact.ts'
+import { redactArguments } from '../redact-arguments.ts'
 import type { Millis } from '../../../core/model/time.ts'
 import type { StoreExtension } from '../../../core/store/store.ts'
 import { storedText } from '../../../core/store/stored-text.ts'

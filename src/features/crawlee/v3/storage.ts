@@ -1,6 +1,6 @@
 import type * as crawlee from '@crawlee/types'
 import { UsageError } from '../../../core/model/errors.ts'
-import { checkFields } from '../../../core/model/fields.ts'
+import { checkFields } from '../../../lib/validate/fields.ts'
 import { CrawleeSession, type CrawleeSessionOptions, type StoppableCrawler } from '../session.ts'
 import { purgeDefaults } from '../purge.ts'
 import { Dataset, DatasetCollection } from './dataset.ts'

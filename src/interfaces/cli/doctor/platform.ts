@@ -1,5 +1,23 @@
-import type { HostFacts } from '../../../core/host/identity.ts'
+import process from 'node:process'
+import { isLocalProcess, readProcessStat, thisProcess } from '../../../core/host/identity.ts'
 import { note, ok, type Finding } from '../../../presenters/finding.ts'
+
+/** What this machine shows of its processes. `own`: the pid namespace of a container; `host`: that of the machine. */
+export type HostFacts = {
+  readonly platform: NodeJS.Platform
+  /** Null without a readable /proc: then it proves no process gone. */
+  readonly namespace: 'host' | 'own' | null
+}
+
+/** The kernel gives only the first pid namespace of a machine this number. */
+const HOST_NAMESPACE = 'pid:[4026531836]'
+
+export function readHostFacts(): HostFacts {
+  const { platform, pid } = process
+  const self = thisProcess()
+  if (!isLocalProcess(self) || !readProcessStat(pid)) return { platform, namespace: null }
+  return { platform, namespace: self.pidNamespace === HOST_NAMESPACE ? 'host' : 'own' }
+}
 
 /** What is known about processes on a system. `docs/reference/platforms.md` has the same sentences. */
 export type Platform = {

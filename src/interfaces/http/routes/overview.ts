@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { parseDuration } from '../../../core/model/time.ts'
 import { classifyRuns } from '../../../core/recovery/clean.ts'
-import { adviseStart } from '../../../core/recovery/advise-start.ts'
+import { adviseStart } from '../../../presenters/advise-start.ts'
 import { presentCheck } from '../../../presenters/check.ts'
 import { presentSummary } from '../../../presenters/cleaning.ts'
 import { listPolicies } from '../../../presenters/config.ts'

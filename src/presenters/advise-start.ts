@@ -1,10 +1,10 @@
-import { decideStart, type StartAction } from '../decide/start.ts'
-import { StoreUnavailableError } from '../model/errors.ts'
-import type { Run } from '../model/run.ts'
-import type { Target } from '../model/target.ts'
-import { blockedField } from '../model/verdict.ts'
-import { withAbandonAfter } from '../model/policy-of.ts'
-import { inspectSourceLock } from './source-lock.ts'
+import { decideStart, type StartAction } from '../core/decide/start.ts'
+import { StoreUnavailableError } from '../core/model/errors.ts'
+import type { Run } from '../core/model/run.ts'
+import type { Target } from '../core/model/target.ts'
+import { blockedField } from '../core/model/verdict.ts'
+import { withAbandonAfter } from '../core/model/policy-of.ts'
+import { inspectSourceLock } from '../core/recovery/source-lock.ts'
 import {
   assess,
   assessRun,
@@ -13,8 +13,8 @@ import {
   type AssessContext,
   type AssessedRun,
   type Owner,
-} from './assess.ts'
-import type { Store } from '../store/store.ts'
+} from '../core/recovery/assess.ts'
+import type { Store } from '../core/store/store.ts'
 
 /** Whether to start, and the run this depends on. */
 export type StartAdvice = {
