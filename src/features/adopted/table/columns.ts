@@ -2,7 +2,7 @@ import type { AdoptedColumns, Mapping } from '../mapping.ts'
 import type { Cell, RowChange } from './table.ts'
 import { closest } from '../../../core/model/closest.ts'
 import { UsageError } from '../../../core/model/errors.ts'
-import { didYouMean } from '../../../core/model/fields.ts'
+import { didYouMean } from '../../../lib/validate/fields.ts'
 
 /** The mapped columns of a table, from the database's catalogue. */
 

@@ -1,6 +1,6 @@
 import { OWN_TABLES } from '../../../core/store/sqlite/migrate.ts'
 import { UsageError } from '../../../core/model/errors.ts'
-import { didYouMean } from '../../../core/model/fields.ts'
+import { didYouMean } from '../../../lib/validate/fields.ts'
 import { sql, type Connection } from '../../../core/store/sqlite/database.ts'
 import {
   type CatalogueColumn,
