@@ -8,6 +8,7 @@ import {
   STRING,
   type Fields,
 } from './core/model/fields.ts'
+import { loadOnce } from './lib/load-once.ts'
 import { dataFolder } from './lib/files/data-folder.ts'
 import { databaseAddress } from './lib/files/config-file.ts'
 import type { Unstuck } from './interfaces/library/types.ts'
@@ -20,7 +21,7 @@ import { createApp } from './interfaces/http/app.ts'
 import { normalizeBasePath, requireAccessOption } from './interfaces/http/mount-options.ts'
 import type { Access } from './interfaces/http/auth.ts'
 import { handleNodeRequest, type Peer } from './lib/http/node-adapter.ts'
-import { TokenFile } from './app/token-file.ts'
+import { TokenFile } from './app/tokens.ts'
 
 export type { Access, User } from './interfaces/http/auth.ts'
 export type { Role } from './core/model/role.ts'
@@ -177,14 +178,7 @@ function lazySettings({ config, unstuck }: HandlerOptions): () => Promise<Settin
     const { settings } = UnstuckClient.internalsOf(unstuck)
     return async () => settings
   }
-  let loaded: Promise<Settings> | undefined
-  return () => {
-    loaded ??= loadSettings(process.cwd(), config).catch((error: unknown) => {
-      loaded = undefined
-      throw error
-    })
-    return loaded
-  }
+  return loadOnce(() => loadSettings(process.cwd(), config))
 }
 
 type LazyStore = {

@@ -1,12 +1,12 @@
 import type { Access, Handler, HandlerOptions } from './http.ts'
 import { messageOf } from './core/model/errors.ts'
 import { normalizeBasePath, requireAccessOption } from './interfaces/http/mount-options.ts'
-import type { BackgroundRecoveryOptions } from './app/start-background-recovery.ts'
+import type { BackgroundRecoveryOptions } from './app/background-recovery.ts'
 
 // In what Next.js builds for the edge `next-edge.ts` stands in its place.
 
 export type { Access, Role, User } from './http.ts'
-export type { BackgroundRecoveryOptions as RegisterOptions } from './app/start-background-recovery.ts'
+export type { BackgroundRecoveryOptions as RegisterOptions } from './app/background-recovery.ts'
 
 /** Options of `unstuckRoutes` and `recoveryRoutes`. `access`, `tokens` or both are required. */
 export type RouteOptions = Omit<HandlerOptions, 'unstuck'>
@@ -29,7 +29,7 @@ export function register(options: BackgroundRecoveryOptions = {}): void {
     return
   }
   state.registered = db
-  void import('./app/start-background-recovery.ts')
+  void import('./app/background-recovery.ts')
     .then(({ startBackgroundRecovery }) => startBackgroundRecovery(options))
     .catch((error: unknown) => {
       logLine(options, `register() could not begin: ${messageOf(error)}`)

@@ -1,11 +1,79 @@
-import { isUnusable, messageOf, type UnstuckError } from '../core/model/errors.ts'
-import type { Emit } from '../core/model/event.ts'
-import { newId, type WorkerId } from '../core/model/id.ts'
-import { DEFAULT_POLICY } from '../core/model/policy.ts'
-import type { PolicyOverrides } from '../core/model/policy-of.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { BackgroundService, ServiceHost } from '../contracts/feature.ts'
+import { HeartbeatClient } from '../core/heartbeat/client.ts'
 import { heartbeatOptions, threadTransport } from '../core/heartbeat/transport.ts'
 import { REAL_CLOCK, type Clock } from '../core/host/clock.ts'
-import { HeartbeatClient } from '../core/heartbeat/client.ts'
+import { messageOf, isUnusable, type UnstuckError } from '../core/model/errors.ts'
+import type { UnstuckEvent, Emit } from '../core/model/event.ts'
+import { newId, type WorkerId } from '../core/model/id.ts'
+import type { PolicyOverrides } from '../core/model/policy-of.ts'
+import { DEFAULT_POLICY } from '../core/model/policy.ts'
+import { FEATURES } from '../features/index.ts'
+import { databaseAddress } from '../lib/files/config-file.ts'
+import { describeEvent } from '../presenters/event.ts'
+import { loadSettings } from './config.ts'
+import { openAll } from './open-database.ts'
+import { loadOnce } from '../lib/load-once.ts'
+import { recoverOnStart, toStdout, type RecoverOnStartOptions } from './recover-on-start.ts'
+
+/** Options of `register`. */
+export type BackgroundRecoveryOptions = RecoverOnStartOptions & {
+  /** Keep recovering while the process lives; `false`: only at its start. @default true */
+  monitor?: boolean | undefined
+}
+
+/**
+ * For a server without a shutdown hook: recovers what is dead at its start, then recovers workers, runs and adopted tables
+ * and sends alerts for as long as the process lives. Never throws, and keeps no process from ending.
+ */
+export async function startBackgroundRecovery(
+  options: BackgroundRecoveryOptions = {},
+): Promise<void> {
+  const { monitor = true, ...atStart } = options
+  const { db, config, dryRun = false, log = toStdout } = atStart
+  const { error } = await recoverOnStart({ ...atStart, log })
+  if (!monitor || dryRun) return
+  const logSafely = (line: string): void => void Promise.try(() => log(line)).catch(() => {})
+  try {
+    const settings = await loadSettings(process.cwd(), config)
+    const address = databaseAddress(db, settings)
+    const emit = (event: UnstuckEvent): void => {
+      const text = describeEvent(event)
+      if (text !== null) logSafely(text)
+    }
+    const open = loadOnce(() => openAll({ settings, address, log: logSafely }, { connections: 1 }))
+    const backgroundRecovery = new BackgroundRecovery(
+      address,
+      settings.overrides,
+      emit,
+      UNREF_CLOCK,
+    )
+    backgroundRecovery.start()
+    await startServices({
+      process: 'server',
+      recovers: true,
+      settings,
+      open,
+      worker: () => backgroundRecovery.worker,
+      emit,
+      log: logSafely,
+      clock: UNREF_CLOCK,
+    })
+  } catch (failure) {
+    // The recovery at the start has logged an invalid config.
+    if (messageOf(failure) !== error?.message)
+      logSafely(`background recovery could not start: ${messageOf(failure)}`)
+  }
+}
+
+/** A pause does not keep a server alive that has closed. */
+const UNREF_CLOCK: Clock = {
+  ...REAL_CLOCK,
+  sleep: async (ms, wake) => {
+    const options = { ref: false, ...(wake && { signal: wake }) }
+    await sleep(Math.max(0, ms), undefined, options).catch(() => {})
+  },
+}
 
 const RETRY_MS = 2_000
 const RETRY_MAX_MS = 30_000
@@ -98,5 +166,20 @@ export class BackgroundRecovery {
   #logOnce(message: string): void {
     if (message !== this.#lastError) this.#emit({ type: 'store_error', message })
     this.#lastError = message
+  }
+}
+
+/** Starts the background services of all features. */
+export async function startServices(
+  host: ServiceHost,
+): Promise<Pick<Required<BackgroundService>, 'finish' | 'stop'>> {
+  const services = (
+    await Promise.all(FEATURES.map(async (one) => one.services?.(host) ?? []))
+  ).flat()
+  for (const service of services) service.start()
+  return {
+    finish: async () =>
+      void (await Promise.all(services.map(async (service) => service.finish?.()))),
+    stop: async () => void (await Promise.all(services.map((service) => service.stop()))),
   }
 }

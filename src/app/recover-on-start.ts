@@ -154,7 +154,7 @@ function stopAtDeadline(store: Store, deadline: AbortSignal): Store {
   }
 }
 
-function toStdout(line: string): void {
+export function toStdout(line: string): void {
   process.stdout.write(`[unstuck] ${safeText(line)}\n`)
 }
 

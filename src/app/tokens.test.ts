@@ -5,8 +5,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { temporaryFolder } from '../testing/sqlite-engine.ts'
 import { unstuck } from '../testing/unstuck-cli.ts'
-import { TokenFile } from './token-file.ts'
-import { addToken, readTokens, removeToken } from './tokens.ts'
+import { TokenFile, addToken, readTokens, removeToken } from './tokens.ts'
 
 const noLog = (): void => {}
 
@@ -76,7 +75,7 @@ test('the token file is re-read: added, removed, corrupted', () => {
 })
 
 test('every token is compared in constant time', () => {
-  const code = readFileSync(join(import.meta.dirname, 'token-file.ts'), 'utf8')
+  const code = readFileSync(join(import.meta.dirname, 'tokens.ts'), 'utf8')
   assert.match(code, /timingSafeEqual\(given, Buffer\.from\(one\.hash, 'hex'\)\)/)
 })
 

@@ -4,8 +4,8 @@ import { EXIT } from '../../core/model/exit-codes.ts'
 import { safeJson } from '../../lib/text/safe-text.ts'
 import { findDatabaseAddress } from '../../app/address.ts'
 import { configFolder } from '../../lib/files/config-file.ts'
+import { loadOnce } from '../../lib/load-once.ts'
 import { loadSettings } from '../../app/config.ts'
-import { startServices } from '../../app/start-services.ts'
 import type { Settings } from '../../contracts/settings.ts'
 import { REAL_CLOCK } from '../../core/host/clock.ts'
 import { openContext } from '../../app/open-context.ts'
@@ -26,22 +26,22 @@ export async function execute(
   const output = makeOutput((flags['color'] as ColourChoice | undefined) ?? 'auto', streams)
   const json = flags['json'] === true
   const cwd = process.cwd()
-  const loadOnce = once(() => loadSettings(cwd))
+  const configured = loadOnce(() => loadSettings(cwd))
   const database = makeDatabase({
     locate: () =>
       findDatabaseAddress({
         flag: flags['db'] as string | undefined,
         env: process.env['UNSTUCK_DB'],
-        configured: async () => (await loadOnce()).db,
+        configured: async () => (await configured()).db,
         // With an address of its own, a command works without the config.
         connections: () =>
-          loadOnce().then(
+          configured().then(
             ({ connections }) => connections,
             () => undefined,
           ),
         folder: configFolder(cwd),
       }),
-    settings: loadOnce,
+    settings: configured,
     log: (line) => output.note(`[unstuck] ${line}`),
   })
   const context: CliContext<any, any> = {
@@ -49,15 +49,16 @@ export async function execute(
     options: readOptions(command, flags),
     json,
     database,
-    settings: once(async () => withWarnings(await loadOnce(), output)),
+    settings: loadOnce(async () => withWarnings(await configured(), output)),
     openContext: async () => openContext(await database.openExisting(), context.settings),
     async openContextIfExists() {
       const store = await database.openIfExists()
       return store && openContext(store, context.settings)
     },
     output,
-    startServices: async (log, worker) =>
-      startServices({
+    async startServices(log, worker) {
+      const { startServices } = await import('../../app/background-recovery.ts')
+      return startServices({
         process: 'worker',
         recovers: false,
         settings: await context.settings(),
@@ -67,7 +68,8 @@ export async function execute(
         emit: () => {},
         log,
         clock: REAL_CLOCK,
-      }),
+      })
+    },
     openDashboard: async (store, dataFolder) =>
       (await import('./commands/serve.ts')).openDashboard(store, dataFolder),
   }
@@ -80,11 +82,6 @@ export async function execute(
   } finally {
     await database.close()
   }
-}
-
-function once<T>(make: () => Promise<T>): () => Promise<T> {
-  let made: Promise<T> | undefined
-  return () => (made ??= make())
 }
 
 /** Only for commands that use the policies, not for those that need the address alone. */

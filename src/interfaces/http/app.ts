@@ -10,6 +10,7 @@ import { FEATURES } from '../../features/index.ts'
 import { logUnexpected, type HttpError } from '../../lib/http/errors.ts'
 import { hasDotSegments, isForbiddenMethod, type Peer } from '../../lib/http/node-adapter.ts'
 import { errorResponse, jsonResponse, withSecurityHeaders } from '../../lib/http/response.ts'
+import { loadOnce } from '../../lib/load-once.ts'
 import { loadAssets } from './assets.ts'
 import { Auth, type AuthOptions } from './auth.ts'
 import { callRoute, makeReadLimit, type AppContext } from './call-route.ts'
@@ -125,8 +126,7 @@ function makeServerContext(
   errorLog: ErrorLog,
   closing: AbortSignal,
 ): () => Promise<ServerContext> {
-  let server: Promise<ServerContext> | undefined
-  const build = async (): Promise<ServerContext> => {
+  return loadOnce(async () => {
     try {
       const [known, store, folder] = [await settings(), await open(), await dataFolder()]
       return { settings: known, store, dataFolder: folder, readOnly, callCounts: errorLog, closing }
@@ -135,14 +135,7 @@ function makeServerContext(
       // A mistake in the config or the address is not the caller's.
       throw new Error(messageOf(error), { cause: error })
     }
-  }
-  return () => {
-    server ??= build().catch((error: unknown) => {
-      server = undefined
-      throw error
-    })
-    return server
-  }
+  })
 }
 
 /** Returns the error for a request that no route may see. */

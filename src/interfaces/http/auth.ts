@@ -23,8 +23,7 @@ import {
   type CookieScope,
   type SessionManager,
 } from './sessions.ts'
-import type { TokenFile } from '../../app/token-file.ts'
-import { LOCAL_NAME } from '../../app/tokens.ts'
+import { LOCAL_NAME, type TokenFile } from '../../app/tokens.ts'
 
 /** Authenticates a request by the sessions of the surrounding server. Returns null to deny access. */
 export type Access = (
