@@ -98,10 +98,10 @@ test('imports follow the table', () => {
 
 /** Files that know the verdicts of core: presenters that count and sort them, and the export of the type. */
 const KNOWS_VERDICTS = [
+  'src/presenters/action-result.ts',
   'src/presenters/apply-plan.ts',
   'src/presenters/cleaning.ts',
   'src/presenters/recovery.ts',
-  'src/presenters/undo.ts',
   'src/presenters/verdict.ts',
   'src/app/recover-on-start.ts',
   'src/index.ts',
@@ -114,7 +114,7 @@ test('one module renders verdicts, and one their evidence', () => {
       assert.doesNotMatch(text, /\{[^}]*\bVerdict\b[^}]*\} from '[^']*model\/verdict/, file)
     if (file !== 'src/presenters/verdict.ts')
       assert.doesNotMatch(text, /→ \$\{|not applied: it|, and a new run is queued/, file)
-    const readsEvidence = /^src\/presenters\/(evidence|advise-start)\.ts$/.test(file)
+    const readsEvidence = /^src\/presenters\/(view|advise-start)\.ts$/.test(file)
     if (/^src\/(interfaces|presenters)\//.test(file) && !readsEvidence)
       assert.doesNotMatch(text, /\b(presenceKind|loopLagMs|hasProgress|neverBeat)\b/, file)
   }

@@ -29,7 +29,7 @@ import {
 } from '../features/index.ts'
 import { findConfig } from '../lib/files/config-file.ts'
 import { object, validate } from '../lib/validate/validate.ts'
-import { traceSettings } from '../presenters/policy-origin.ts'
+import { traceSettings } from '../presenters/policy-settings.ts'
 
 /** `unstuck.config.ts`, as users write it. */
 export type Config = {

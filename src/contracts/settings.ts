@@ -1,7 +1,7 @@
 import type { Policy } from '../core/model/policy.ts'
 import type { PolicyOf, PolicyOverrides, PolicySubject } from '../core/model/policy-of.ts'
 import type { TextWriter } from '../lib/terminal/text-writer.ts'
-import type { SourcePolicies } from '../presenters/policy-origin.ts'
+import type { SourcePolicies } from '../presenters/policy-settings.ts'
 
 /** A validated config, or the defaults if there is none. */
 export type Settings = SourcePolicies & {

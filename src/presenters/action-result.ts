@@ -1,6 +1,11 @@
 import type { Run } from '../core/model/run.ts'
 import { runView } from './view.ts'
-import type { Undo } from './results.ts'
+import type { Undo, ApiCall } from './results.ts'
+import { shortId, type RunId } from '../core/model/id.ts'
+import type { Target } from '../core/model/target.ts'
+import type { Verdict } from '../core/model/verdict.ts'
+import { unstuckCommand } from '../lib/text/shell-command.ts'
+import { firstSentences, type Sentence } from '../lib/text/sentence.ts'
 
 /** What an operator action on one run, or on targets, changed or would change. */
 export type ActionResult = {
@@ -30,4 +35,92 @@ export function actionResultView(result: ActionResult) {
     undo,
     command,
   }
+}
+
+/** What takes something away from a run can be taken back; what goes on needs no undo. */
+const REVERTIBLE: readonly string[] = ['park', 'hold', 'fail', 'retry', 'abandon']
+
+/** Of what was applied: the runs that something was taken from, each once. */
+export function revertibleRuns(verdicts: readonly Verdict[]): RunId[] {
+  const reverted = verdicts.filter(({ action, applied }) => applied && REVERTIBLE.includes(action))
+  return [...new Set(reverted.map(({ run }) => run))]
+}
+
+/** The command that reverts each of these runs. */
+export function undoSentences(runs: readonly RunId[]): readonly Sentence[] {
+  const sentences = runs.map((run): Sentence => [
+    `Undo: \`${unstuckCommand('revert', [shortId(run)])}\``,
+  ])
+  return firstSentences(sentences, '`unstuck history` lists what can be undone')
+}
+
+/** `revert` for each of these runs; null when there is none. */
+export function undoByRevert(runs: readonly RunId[]): Undo | null {
+  if (runs.length === 0) return null
+  return {
+    label: runs.length === 1 ? 'Take it back' : `Take back all ${runs.length}`,
+    calls: runs.map((run) => call(`/api/runs/${run}/revert`)),
+    command: runs.map((run) => unstuckCommand('revert', [shortId(run)])).join(' && '),
+  }
+}
+
+export function undoByCancel(run: RunId, label: string): Undo {
+  return {
+    label,
+    calls: [call(`/api/runs/${run}/cancel`)],
+    command: unstuckCommand('cancel', [shortId(run)]),
+  }
+}
+
+/** Open targets that were parked go back in line as they were. */
+export function undoByUnpark(targets: readonly Pick<Target, 'id' | 'run'>[]): Undo | null {
+  if (targets.length === 0) return null
+  const byRun = Map.groupBy(targets, ({ run }) => run)
+  return {
+    label: 'Put back in line',
+    calls: [...byRun].map(([run, all]) =>
+      call(`/api/runs/${run}/unpark`, { targets: all.map(({ id }) => id) }),
+    ),
+    command: unstuckCommand(
+      'unpark',
+      targets.map(({ id }) => shortId(id)),
+    ),
+  }
+}
+
+/** More than this in one call is refused. */
+export const TARGETS_MAX = 500
+
+/**
+ * Parks them again, where all of them were parked and are few enough to name. What was held or failed cannot be made so
+ * again: nobody may say of a target that a worker gave it up.
+ */
+export function undoByPark(
+  targets: readonly Pick<Target, 'id' | 'status' | 'lastError'>[],
+): Undo | null {
+  const isParked = targets.every(({ status }) => status === 'parked')
+  if (targets.length === 0 || targets.length > TARGETS_MAX || !isParked) return null
+  const errors = new Set(targets.map(({ lastError }) => lastError))
+  const [because] = errors.size === 1 ? errors : []
+  const reason = because && because.length <= BECAUSE_MAX ? { because } : {}
+  return {
+    label: 'Park again',
+    calls: [
+      call('/api/targets/park', {
+        targets: targets.map(({ id }) => id),
+        ...reason,
+      }),
+    ],
+    command: unstuckCommand(
+      'park',
+      targets.map(({ id }) => shortId(id)),
+      reason,
+    ),
+  }
+}
+
+const BECAUSE_MAX = 500
+
+function call(path: string, body: Record<string, unknown> = {}): ApiCall {
+  return { method: 'POST', path, body }
 }

@@ -21,7 +21,7 @@ import {
 } from './format.ts'
 import type { Presented } from './presented.ts'
 import { planHash } from './recovery.ts'
-import { revertibleRuns, undoByRevert, undoSentences } from './undo.ts'
+import { revertibleRuns, undoByRevert, undoSentences } from './action-result.ts'
 import {
   assessedRunView,
   decisionView,

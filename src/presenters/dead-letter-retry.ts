@@ -15,7 +15,7 @@ import { readDeadLetters, type DeadLetterGroups, type DeadLetterSelection } from
 import { isParkedOrStuck } from '../core/decide/allowed-actions.ts'
 import { plural } from './format.ts'
 import type { DeadLetterRetry, DeadLetters } from './responses.ts'
-import { undoByPark } from './undo.ts'
+import { undoByPark } from './action-result.ts'
 
 /** Groups of dead letters with what can be done to them. `source`: the only one that was asked for. */
 export function deadLettersView(

@@ -3,11 +3,10 @@ import { shortId, type RunId } from '../core/model/id.ts'
 import type { AuditCount, AuditEntry, Store } from '../core/store/store.ts'
 import { safeJson } from '../lib/text/safe-text.ts'
 import type { Section, Sentence, Table } from '../lib/text/sentence.ts'
-import { evidenceSentences } from './evidence.ts'
+import { evidenceSentences, auditView } from './view.ts'
 import { formatAgo, plural } from './format.ts'
 import type { Presented } from './presented.ts'
 import { formatMove } from './verdict.ts'
-import { auditView } from './view.ts'
 
 export type HistoryFilter = {
   readonly since?: Millis | undefined

@@ -33,7 +33,7 @@ import {
   SEVERITY_STYLE,
 } from './format.ts'
 import type { Presented } from './presented.ts'
-import { recentSamples, type RecentSamples } from './run-pace.ts'
+import { recentSamples, type RecentSamples } from './pace.ts'
 import { listedRunView } from './runs.ts'
 import { runView, sourceLockView } from './view.ts'
 import { workerViews } from './workers.ts'

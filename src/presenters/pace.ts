@@ -1,5 +1,9 @@
 import type { Millis } from '../core/model/time.ts'
 import type { Pace } from './records.ts'
+import { progressOf, countOpenTargets, type Run } from '../core/model/run.ts'
+import type { Sample } from '../core/model/sample.ts'
+import type { RunId } from '../core/model/id.ts'
+import type { Store } from '../core/store/store.ts'
 
 /** How far a run had come at one moment. */
 export type ProgressPoint = {
@@ -48,4 +52,50 @@ function eta(open: number | null, done: number, seconds: number): Pace['etaSecon
 /** Slow runs have paces below one. */
 function rounded(rate: number): number {
   return rate >= 10 ? Math.round(rate) : Math.round(rate * 10) / 10
+}
+
+/** Samples come once a minute: until there are some, a run's own totals since its start say how fast it is. */
+const EARLY_RUN_MS = 3 * 60_000
+
+/** What was sampled of each run lately, by time. */
+export type RecentSamples = ReadonlyMap<RunId, readonly Sample[]>
+
+/** Of all runs, as far as they matter for their pace now. */
+export async function recentSamples(store: Store, now: Millis): Promise<RecentSamples> {
+  const samples = await store.samples({ since: now - PACE_WINDOW_MS, until: now + 1 })
+  return Map.groupBy(samples, ({ run }) => run)
+}
+
+/** How fast a run goes now; null for one that is not at work, or while too little is known. */
+export function paceOf(samples: RecentSamples, run: Run, now: Millis): Pace | null {
+  if (run.status !== 'running') return null
+  const own = samples.get(run.id) ?? []
+  return computePace(
+    [...initialMarks(samples, run, now), ...own, markOf(run, now)],
+    remainingTargets(run),
+  )
+}
+
+/** What is known of it besides its own samples. */
+function initialMarks(samples: RecentSamples, run: Run, now: Millis): ProgressPoint[] {
+  const { startedAt, resumedAt, resumes } = run
+  if (startedAt === null) return []
+  if (resumes === 0 && now - startedAt < EARLY_RUN_MS) {
+    return [{ at: startedAt, pages: 0, items: 0, done: 0 }]
+  }
+  // Others were sampled and this one was not: it has stood still for so long that it need not be.
+  const isUnsampled = samples.size > 0 && !samples.has(run.id)
+  const begin = now - PACE_WINDOW_MS
+  return isUnsampled && (resumedAt ?? startedAt) < begin ? [markOf(run, begin)] : []
+}
+
+function markOf(run: Run, at: Millis): ProgressPoint {
+  const { pages, itemsNew, itemsUpdated } = run.counts
+  return { at, pages, items: itemsNew + itemsUpdated, done: progressOf(run).done }
+}
+
+/** What is not done yet and will be; null while targets still come in. */
+function remainingTargets(run: Run): number | null {
+  if (run.progress) return Math.max(0, run.progress.total - run.progress.done)
+  return run.plannedAt === null ? null : countOpenTargets(run.counts)
 }

@@ -18,7 +18,7 @@ import {
 } from './format.ts'
 import { recoverAction } from './bulk-actions.ts'
 import type { Presented } from './presented.ts'
-import { revertibleRuns, undoByRevert, undoSentences } from './undo.ts'
+import { revertibleRuns, undoByRevert, undoSentences } from './action-result.ts'
 import { assessedRunView, isPlanned, verdictList, verdictView } from './verdict.ts'
 import type {
   Presented as PresentedJson,

@@ -1,13 +1,16 @@
+import * as steering from '../core/recovery/operator-actions.ts'
 import { refuseCancel, refuseRetry, throwIf } from '../core/decide/allowed-actions.ts'
 import { canCancel, cancelledStatusSetting } from '../core/decide/cancel.ts'
-import { shortId } from '../core/model/id.ts'
+import { shortId, newId } from '../core/model/id.ts'
 import { isLive, isAdoptedRow, describeRow, type Run } from '../core/model/run.ts'
 import { unstuckCommand } from '../lib/text/shell-command.ts'
 import type { ActionContext } from '../core/recovery/context.ts'
-import * as steering from '../core/recovery/operator-actions.ts'
 import { plural } from './format.ts'
-import { NOTHING_CHANGED, type ActionResult } from './action-result.ts'
-import { undoByCancel, undoByRevert } from './undo.ts'
+import { NOTHING_CHANGED, type ActionResult, undoByCancel, undoByRevert } from './action-result.ts'
+import { UsageError } from '../core/model/errors.ts'
+import { checkSource } from '../core/model/source.ts'
+import type { Store } from '../core/store/store.ts'
+import type { SourcePolicies } from './policy-settings.ts'
 
 /** What people do to one run, for every door: the deed, what to say about it, and how it is taken back. */
 
@@ -176,4 +179,25 @@ export async function revert(
     undo: canUndo ? undoByCancel(id, 'Cancel it again') : null,
     command: unstuckCommand('revert', [short], { because }),
   }
+}
+
+/** It is passed in an environment variable, whose limit on Linux is 128 KB. */
+const INPUT_MAX = 100_000
+
+/** Queues a run of a command's source. `input`: any JSON, for its command. */
+export async function enqueueSource(
+  store: Store,
+  settings: SourcePolicies,
+  source: string,
+  input: unknown,
+): Promise<Run> {
+  checkSource(source)
+  if (Buffer.byteLength(JSON.stringify(input) ?? '') > INPUT_MAX) {
+    throw new UsageError(
+      'The input is larger than 100 KB. Put it into a file, and its path into the input.',
+    )
+  }
+  const id = newId()
+  await store.enqueue({ id, source, kind: 'single', policy: settings.policyFor(source), input })
+  return (await store.run(id))!
 }

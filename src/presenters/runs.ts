@@ -9,7 +9,7 @@ import type { PresentedList } from './presented.ts'
 import { formatAgo, formatDoneOfTotal, formatRunStatus, formatSource } from './format.ts'
 import type { ListedRun } from './records.ts'
 import { runView } from './view.ts'
-import { paceOf, recentSamples, type RecentSamples } from './run-pace.ts'
+import { paceOf, recentSamples, type RecentSamples } from './pace.ts'
 
 export function listedRunView(
   run: Run,

@@ -10,8 +10,7 @@ import type { ActionContext } from '../core/recovery/context.ts'
 import * as steering from '../core/recovery/operator-actions.ts'
 import type { ReplanResult, Store } from '../core/store/store.ts'
 import { plural, formatTargetStatus, nextStartCondition } from './format.ts'
-import { NOTHING_CHANGED, type ActionResult } from './action-result.ts'
-import { undoByPark, undoByUnpark } from './undo.ts'
+import { NOTHING_CHANGED, type ActionResult, undoByPark, undoByUnpark } from './action-result.ts'
 
 /** What people do to targets, for every door: the deed, what to say about it, and how it is taken back. */
 

@@ -3,12 +3,11 @@ import { describeRow, type AdoptedRef, type Run } from '../core/model/run.ts'
 import { blockedReason, type Decision, type Verdict } from '../core/model/verdict.ts'
 import type { AssessedRun } from '../core/recovery/assess.ts'
 import { LINES_MAX, omitted, plainText, type Sentence } from '../lib/text/sentence.ts'
-import { evidenceSentences, factsOf } from './evidence.ts'
+import { evidenceSentences, factsOf, ownerView, runView } from './view.ts'
 import { errorKind } from './fingerprint.ts'
 import { plural } from './format.ts'
 import type { AssessedRun as AssessedRunView, Subject } from './records.ts'
 import type { Verdict as VerdictView } from './results.ts'
-import { ownerView, runView } from './view.ts'
 
 /** `isDone`: recovery was applied, so that what is not applied changed meanwhile. */
 export function verdictView(verdict: Verdict, isDone: boolean): VerdictView {

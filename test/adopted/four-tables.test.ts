@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { orphanOf } from '../../src/features/metrics/orphan.ts'
 import { iso } from '../../src/core/model/time.ts'
 import { cleanRun, cleanRuns, classifyRuns } from '../../src/core/recovery/clean.ts'
-import { explainRun, explainTarget } from '../../src/presenters/explanation.ts'
+import { explainRun, explainTarget } from '../../src/presenters/explain.ts'
 import { adviseStart } from '../../src/presenters/advise-start.ts'
 import { recover } from '../../src/core/recovery/recover.ts'
 import {

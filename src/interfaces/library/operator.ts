@@ -18,7 +18,7 @@ import { actionResultView, type ActionResult } from '../../presenters/action-res
 import { cleanByPlan, recoverByPlan } from '../../presenters/apply-plan.ts'
 import { presentCheck } from '../../presenters/check.ts'
 import { presentSummary } from '../../presenters/cleaning.ts'
-import { enqueueSource } from '../../presenters/enqueue.ts'
+import { enqueueSource } from '../../presenters/run-actions.ts'
 import { presentExplanation } from '../../presenters/explain.ts'
 import { findRun, findRunOrTarget, findTarget, findTargets } from '../../presenters/find.ts'
 import { presentHistory, readHistory } from '../../presenters/history.ts'

@@ -7,7 +7,7 @@ import { classifyRuns, cleanRuns } from '../../core/recovery/clean.ts'
 import type { OperatorContext } from '../../core/recovery/context.ts'
 import { recover } from '../../core/recovery/recover.ts'
 import type { Section } from '../../lib/text/sentence.ts'
-import { NOTHING_CHANGED } from '../../presenters/action-result.ts'
+import { NOTHING_CHANGED, revertibleRuns } from '../../presenters/action-result.ts'
 import { cleaningQuestion, presentCleaning, presentSummary } from '../../presenters/cleaning.ts'
 import {
   previewRetry,
@@ -23,7 +23,6 @@ import {
   recoveryQuestion,
 } from '../../presenters/recovery.ts'
 import { cancel, revert } from '../../presenters/run-actions.ts'
-import { revertibleRuns } from '../../presenters/undo.ts'
 import type { Action, Plan } from './state.ts'
 
 /** Previews an action and changes nothing. `apply` applies what the preview shows, as far as it is unchanged. */

@@ -1,6 +1,10 @@
 import { redact } from '../../../core/model/redact.ts'
 import { loadSections, sectionViews } from '../../../app/config.ts'
-import { listPolicies, settingsTable, type SourcePolicy } from '../../../presenters/config.ts'
+import {
+  listPolicies,
+  settingsTable,
+  type SourcePolicy,
+} from '../../../presenters/policy-settings.ts'
 import type { Settings } from '../../../contracts/settings.ts'
 import type { TextWriter } from '../../../lib/terminal/text-writer.ts'
 import { defineCommand } from '../../../contracts/command.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { evidenceSentences } from './evidence.ts'
+import { evidenceSentences } from './view.ts'
 
 const worker = {
   presence: 'free',
