@@ -38,6 +38,8 @@ const LONG_TESTS = ['chaos', 'pm2', 'wrapped-kills'].map((name) => `test/process
 /** These assert a promised time, so nothing else runs beside them. */
 const SERIAL_TESTS = ['test/processes/bounded-recovery.test.ts']
 const isSerial = (file: string): boolean => SERIAL_TESTS.includes(file)
+/** A file that hangs fails after this long. The longest one takes two minutes. */
+const FILE_MAX_MS = 15 * 60_000
 /** For two processors: most of the time some of the files only wait. */
 const CONCURRENCY = 6
 
@@ -92,7 +94,7 @@ async function runTests(concurrency: number, chosen: readonly string[]): Promise
   if (chosen.length === 0 || stop.signal.aborted) return true
   let passed = true
   const paths = chosen.map((file) => resolve(file))
-  const events = run({ files: paths, concurrency, signal: stop.signal })
+  const events = run({ files: paths, concurrency, signal: stop.signal, timeout: FILE_MAX_MS })
   events.on('test:fail', ({ todo }) => (passed &&= todo !== undefined && todo !== false))
   await pipeline(events, new spec(), process.stdout, { end: false })
   return passed

@@ -30,7 +30,7 @@ test('each log entry is one line, whatever the data; after its timeout it change
     users.prepare(`INSERT INTO ${table} VALUES ('1', 'running', ?, ?)`).run(beat, owner)
   }
   insert('shown', 'h\u001b]52;c;aGk=\u0007\n[unstuck] no run is active')
-  insert('late', 'somebody')
+  insert('late', 'worker-1')
   const { env } = cliCommand([])
   const child = spawn(process.execPath, ['--input-type=module', '-e', SCRIPT], {
     cwd: folder.path,

@@ -37,7 +37,7 @@ export type StartReport = {
   readonly active: readonly records.AssessedRun[]
   /** What was decided about them. */
   readonly verdicts: readonly results.Verdict[]
-  /** Why it did not finish; null if it did. What it has seen and done until then is above. */
+  /** Why it did not finish; null if it did. Runs and verdicts up to then are above. */
   readonly error: ErrorJson | null
 }
 
@@ -116,14 +116,17 @@ async function recoverOnce(
   }
 }
 
-/** Tables that can be read are recovered all the same. The others must not look as if all were well. */
+/** Recovers tables that can be read. Reports the others, so that they do not seem fine. */
 function throwIfUnreadable({ unreadable }: Store): void {
   if (unreadable.length === 0) return
   const tables = unreadable.map(({ table, because }) => `${table} cannot be read: ${because}`)
   throw new StoreUnavailableError(tables.join(' '))
 }
 
-/** A row without a known owner shows no sign of life when its process starts; this one has been idle for long enough. */
+/**
+ * A row without a known owner sends no heartbeat when its process starts; this one has been idle for long
+ * enough.
+ */
 function isPastGrace({ run, policy, evidence }: AssessedRun): boolean {
   const { staleAfterMs, startupGraceMs } = policy
   return run.adopted !== undefined && evidence.idleMs > (staleAfterMs ?? Infinity) + startupGraceMs

@@ -75,7 +75,7 @@ function failuresItem(run: Run): AttentionItem {
   return { run: run.id, source: run.source, what, because: run.error, command }
 }
 
-/** Lost and stalled workers that hold targets of runs which are otherwise well: recovery lists these targets. */
+/** Lost and stalled workers that hold targets of otherwise healthy runs: recovery lists these targets. */
 function workerItems(
   workers: readonly AssessedWorker[],
   unwell: readonly AssessedRun[],
@@ -102,7 +102,7 @@ export function parkedItem(run: Run, error: string | null): AttentionItem & { be
   return { ...item, because: error === null ? item.what : `${item.what}: ${error}` }
 }
 
-/** The restart limit is reached: its supervisor does not start the command again. */
+/** The restart limit is reached: the supervisor does not start the command again. */
 export function gaveUpItem(source: string, because: string): AttentionItem & { because: string } {
   const command = unstuckCommand('logs', [source])
   return { run: null, source, what: 'gave up', because, command }

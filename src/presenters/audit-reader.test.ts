@@ -12,8 +12,8 @@ let count = 0
 async function cancelOne(store: Store): Promise<string> {
   const because = `reason ${count++}`
   const run = await enqueueCrawl(store, 1, { source: `s${count}` })
-  const deed = { actor: 'a person', because, action: 'cancel', evidence: null }
-  await store.moveRun({ run, to: 'cancelled', expected: {}, ...deed })
+  const info = { actor: 'a person', because, action: 'cancel', evidence: null }
+  await store.moveRun({ run, to: 'cancelled', expected: {}, ...info })
   return because
 }
 

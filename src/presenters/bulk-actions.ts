@@ -6,7 +6,7 @@ import { plural } from './format.ts'
 
 /** Actions on all that a selection matches. */
 
-/** `selection`: the groups of dead letters; `what`: their number in words. */
+/** `selection`: the groups of dead letters; `what`: their number as text. */
 export function retryDeadLettersAction(
   selection: { readonly fingerprint?: string | undefined; readonly source?: string | undefined },
   { label, what }: { readonly label: string; readonly what: string },

@@ -121,7 +121,7 @@ function runsSections(heading: string, all: readonly AssessedRun[], now: Millis)
 
 function formatCheckpoint({ run, target }: AssessedRun): string {
   if (target && target.page > 0) return `page ${target.page}`
-  // Of a row of a user's own table it is only known that there is one.
+  // A row of a user's own table is only counted.
   if (target) return target.seq > 0 ? 'yes' : 'none'
   return run.counts.pages > 0 ? plural(run.counts.pages, 'page') : 'none'
 }

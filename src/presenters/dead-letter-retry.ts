@@ -17,7 +17,7 @@ import { plural } from './format.ts'
 import type { DeadLetterRetry, DeadLetters } from './responses.ts'
 import { undoByPark } from './action-result.ts'
 
-/** Groups of dead letters with what can be done to them. `source`: the only one that was asked for. */
+/** Groups of dead letters with the actions that apply to them. `source`: the only one that was asked for. */
 export function deadLettersView(
   { total, isPartial, groups }: DeadLetterGroups,
   { source }: { readonly source?: string | undefined },
@@ -47,12 +47,15 @@ export function deadLettersView(
   }
 }
 
-/** Those that one retry is about. */
+/** The dead letters of one retry. */
 export type SelectedDeadLetters = {
   readonly letters: readonly DeadLetter[]
   /** How many more there are, for another call. */
   readonly left: number
-  /** A short name for exactly these, as they are: goes with a preview, so that who confirms that does this and nothing else. */
+  /**
+   * A hash of exactly these dead letters. A preview carries it, so that a confirmed retry does this and nothing
+   * else.
+   */
   readonly plan: string
 }
 
@@ -71,7 +74,7 @@ export async function selectDeadLetters(
     letters.push(...page.slice(0, RETRY_MAX - letters.length))
     all += page.length
   }
-  // They come by id, so that the same ones have the same name.
+  // Sorted by id, so that the same ones have the same hash.
   const lines = letters.map(({ id, status }) => `${id} ${status}`)
   const plan = hash('sha256', lines.join('\n')).slice(0, 16)
   return { letters, left: all - letters.length, plan }
@@ -93,7 +96,7 @@ export async function previewRetry(
   return toRetryResult(selected, runs, true)
 }
 
-/** What a retry did, or would do: of each run, and what is left. */
+/** What a retry did or would do to each run, and how many are left. */
 export function retrySentences({ targets, left, runs, dryRun }: DeadLetterRetry): string[] {
   const are = dryRun ? 'would be' : 'are'
   const refused = runs.filter((one) => one.refused !== null)
@@ -116,7 +119,7 @@ export function retryQuestion({ targets }: DeadLetterRetry): string | null {
   return targets > 0 ? `Put ${plural(targets, 'target')} back in line?` : null
 }
 
-/** Puts them back in line, run by run and in bounded steps. A run that refuses does not spoil the others. */
+/** Puts them back in line, run by run and in bounded steps. A run that refuses does not affect the others. */
 export async function retryDeadLetters(
   context: ActionContext,
   selected: SelectedDeadLetters,
@@ -166,7 +169,7 @@ function batchesOf(letters: readonly DeadLetter[]): [string[], ReplanAction][] {
   return [...of(resetFailed, failed), ...of(unpark, letters.filter(isParkedOrStuck))]
 }
 
-/** Why a run is left alone; null when it is not. */
+/** Returns why a run is unchanged; null if it is not. */
 async function refusalReason(act: () => Promise<unknown>): Promise<string | null> {
   try {
     await act()

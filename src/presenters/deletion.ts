@@ -17,13 +17,13 @@ import { deleteRun } from '../core/recovery/operator-actions.ts'
 import type { Store } from '../core/store/store.ts'
 import { COMMAND_STORE } from '../features/commands/store/store.ts'
 
-/** A run that is to be deleted, and what goes with it. */
+/** A run that is to be deleted, with its files and counts. */
 export type PlannedDeletion = {
   readonly run: Run
   readonly targets: number
-  /** 0 where items stay. */
+  /** 0 if items are kept. */
   readonly items: number
-  /** Those of its folders that are on this machine. */
+  /** Its folders on this machine. */
   readonly folders: readonly string[]
 }
 
@@ -37,13 +37,13 @@ export type DeletedRun = {
 
 export type DeletionResult = {
   readonly deleted: DeletedRun[]
-  /** What changed meanwhile and was left alone. */
+  /** Runs that changed meanwhile and were not deleted. */
   readonly left: Run[]
-  /** Folders that are still there, in sentences. */
+  /** Folders that could not be removed, in sentences. */
   readonly failures: string[]
 }
 
-/** What would go. `base`: where files of runs are, unless a run says something else. */
+/** What would be deleted. `base`: the folder of files of runs that do not name their own. */
 export async function planDeletion(
   store: Store,
   runs: readonly Run[],
@@ -63,7 +63,7 @@ export async function planDeletion(
   return planned
 }
 
-/** Deletes them for good. `dead`: those of them that are still live are marked as abandoned first. */
+/** Deletes runs for good. Live ones in `dead` are marked as abandoned first. */
 export async function applyDeletion(
   context: OperatorContext,
   planned: readonly PlannedDeletion[],
@@ -77,7 +77,7 @@ export async function applyDeletion(
       deletion.left.push(run)
       continue
     }
-    // First the run, then its files: one that changed meanwhile keeps them.
+    // First the run, then its files: a run that changed meanwhile keeps them.
     const removed = await removeFolders(run.id, folders, deletion.failures)
     deletion.deleted.push({ ...gone, folders: removed })
   }
@@ -97,10 +97,10 @@ async function deleteIfEnded(
   }
 }
 
-/** How many lives of a run's command are asked for their places. */
+/** Folders are read from at most this many executions of a run. */
 const EXECUTIONS_MAX = 20
 
-/** Where on this machine a run has files: here, or wherever its command was started from. */
+/** The folders of a run on this machine: the default one, and those that its command was started from. */
 async function listFolders(store: Store, base: string, run: RunId): Promise<string[]> {
   const executions = await (await store.extend(COMMAND_STORE)).executions(run, EXECUTIONS_MAX)
   const recorded = executions
@@ -116,7 +116,7 @@ function dataFolderOf(folder: string): string {
   return dirname(dirname(folder))
 }
 
-/** Answers which are gone now. */
+/** Returns the folders that were removed. */
 async function removeFolders(
   run: RunId,
   folders: readonly string[],
@@ -135,7 +135,7 @@ async function removeFolders(
   return gone
 }
 
-/** How many items each run was the last to save. */
+/** The number of items that each run saved last. */
 async function countItems(store: Store, runs: readonly Run[]): Promise<Map<RunId, number>> {
   const counts = new Map<RunId, number>()
   for (const source of new Set(runs.map((run) => run.source))) {

@@ -6,7 +6,7 @@ import type { Store } from '../core/store/store.ts'
 
 const RUNS_HINT = '`unstuck runs` lists them.'
 
-/** The target a person means. Short ids are looked for among all targets. */
+/** Finds a target by its id. Short ids are searched among all targets. */
 export async function findTarget(store: Store, text: string): Promise<Target> {
   const hint = '`unstuck show RUN` lists those that need a person.'
   const id = parseId(text, 'target', hint)
@@ -17,7 +17,7 @@ export async function findTarget(store: Store, text: string): Promise<Target> {
   return target
 }
 
-/** Several of them; one that is named twice is one. */
+/** Finds several targets; one that is named twice is returned once. */
 export async function findTargets(store: Store, texts: readonly string[]): Promise<Target[]> {
   const found = new Map<string, Target>()
   for (const text of texts) {
@@ -27,7 +27,7 @@ export async function findTargets(store: Store, texts: readonly string[]): Promi
   return [...found.values()]
 }
 
-/** The run or else the target that an id stands for. */
+/** Finds the run, or else the target, with this id. */
 export async function findRunOrTarget(store: Store, text: string): Promise<Run | Target> {
   const hint = '`unstuck runs` lists runs, `unstuck show RUN` its targets in trouble.'
   const id = parseId(text, 'run or a target', hint)
@@ -38,7 +38,7 @@ export async function findRunOrTarget(store: Store, text: string): Promise<Run |
   throw new NotFoundError(`run or target ${text}`, hint)
 }
 
-/** The run a person means: by its full id, or by the last 8 digits that every list shows. */
+/** Finds a run by its full id, or by the last 8 digits that every list shows. */
 export async function findRun(store: Store, text: string): Promise<Run> {
   const id = parseId(text, 'run', RUNS_HINT)
   const [found, another] = isId(id) ? [id] : await store.idsEnding(id, 'run')
@@ -48,7 +48,7 @@ export async function findRun(store: Store, text: string): Promise<Run> {
   return run
 }
 
-/** The run a person means by its id, or by the name of its source: then its newest. */
+/** Finds a run by its id, or the newest run of a source by its name. */
 export async function findRunOrNewest(store: Store, text: string): Promise<Run> {
   const id = text.toLowerCase()
   const isKnown = ID.test(id) && (await store.idsEnding(id, 'run')).length > 0

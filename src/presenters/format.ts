@@ -22,7 +22,7 @@ const RUN_STYLE: Record<RunStatus, Style> = {
   abandoned: 'bad',
 }
 
-/** People read what became of it rather than what we call it. */
+/** Labels that say what happened to a run, where the status alone does not. */
 export function formatRunStatus(status: RunStatus): Span {
   return {
     text: status === 'abandoned' ? 'Timeout – auto-cleaned' : status,
@@ -62,7 +62,7 @@ export function formatProcess(one: ProcessRef): string {
   return one.label ?? `process ${formatProcessCell(one)}`
 }
 
-/** The same where a heading says that it is a process. */
+/** The same under a heading that names the process. */
 export function formatProcessCell({ label, pid, host }: ProcessRef): string {
   return label ?? `${pid} on ${host}`
 }
@@ -74,7 +74,7 @@ export function formatSource({ source, adopted }: { readonly source: string } & 
   return adopted ? `${source} (${describeRow(adopted)})` : source
 }
 
-/** When such go on: `a worker starts`, or for rows of a user's own tables, when their program does. */
+/** When such runs continue: `a worker starts`, or for rows of a user's own tables, when their program does. */
 export function nextStartCondition(areAdopted: readonly boolean[]): string {
   const program = 'your own program takes them up'
   if (!areAdopted.includes(true)) return 'a worker starts'
@@ -86,7 +86,7 @@ export function plural(count: number, one: string, many = `${one}s`): string {
   return `${count} ${count === 1 ? one : many}`
 }
 
-/** `4 s ago`. Fractions of a second only make a list restless. */
+/** `4 s ago`. Fractions of a second would only change the list at each refresh. */
 export function formatAgo(at: Millis | null, now: Millis): string {
   if (at === null) return '–'
   return now - at < 1_000 ? 'now' : `${humanizeDuration(now - at)} ago`
@@ -105,7 +105,7 @@ export function formatDoneOfTotal(run: Run): string {
 
 const BAR_CELLS = 8
 
-/** Full only when all is done, empty only when nothing is. */
+/** Full only when all is done, empty only when nothing is done. */
 export function progressBar(done: number, total: number): string {
   const share = total > 0 ? Math.min(1, done / total) : 0
   const full =
@@ -117,7 +117,7 @@ export function progressBar(done: number, total: number): string {
   return '█'.repeat(full) + '░'.repeat(BAR_CELLS - full)
 }
 
-/** 0 and 100 are kept for nothing and all. */
+/** 0 and 100 are reserved for nothing and all. */
 export function percent(done: number, total: number): string {
   if (total <= 0 || done <= 0) return '0 %'
   if (done >= total) return '100 %'

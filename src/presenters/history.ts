@@ -81,7 +81,7 @@ function entrySentences(
   ]
 }
 
-/** An entry of the audit trail: when, what to what, by which actor and why. `subject` may be empty. */
+/** An entry of the audit trail: time, change, actor and reason. `subject` may be empty. */
 export function auditSentence(entry: AuditEntry, now: Millis, subject: string): Sentence {
   return [
     '- ',

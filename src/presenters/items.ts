@@ -6,7 +6,7 @@ import type { Store } from '../core/store/store.ts'
 import { csvLine } from '../lib/text/csv.ts'
 import { itemView } from './view.ts'
 
-/** A batch is all that is in memory, however many items there are and however slow their reader. */
+/** Only one batch is in memory, however many items there are and however slow their reader is. */
 const BATCH_SIZE = 200
 const FIRST_BATCH_SIZE = 20
 const CHUNK_CHARS_MAX = 1_000_000
@@ -17,13 +17,13 @@ export type ItemFormat = (typeof ITEM_FORMATS)[number]
 
 type ExportOptions = {
   readonly format: ItemFormat
-  /** The key of an item: only those that follow. */
+  /** The key of an item: returns those after it. */
   readonly after?: string | undefined
-  /** In a file the text stays as it was; on a terminal it must not act. */
+  /** In a file the text is unchanged; on a terminal its control characters are removed. */
   readonly isTerminal?: boolean
 }
 
-/** All items of a source as one text, part by part. Nothing is read before the part before it was taken. */
+/** Yields all items of a source as text, part by part. A part is read only when the one before it was consumed. */
 export async function* exportItems(
   store: Store,
   source: string,
@@ -83,7 +83,10 @@ const FORMATS: Record<ItemFormat, FormatSpec> = {
   },
 }
 
-/** Whether any item is there. False is right for a source that saved nothing yet; one that never was is refused. */
+/**
+ * Returns whether there is any item. A source that has saved nothing yet returns false; an unknown source is
+ * refused.
+ */
 export async function hasItems(store: Store, source: string): Promise<boolean> {
   if ((await store.items(source, null, 1)).length > 0) return true
   if ((await store.runs({ source, limit: 1 })).items.length > 0) return false

@@ -8,11 +8,11 @@ import type { Snapshot } from '../core/decide/recovery.ts'
 export type NextSteps = {
   /** The settings that led to the verdict, or will to the next one. */
   readonly policy: readonly (keyof Policy)[]
-  /** What would change the verdict, in sentences. */
+  /** Changes that would lead to another verdict, in sentences. */
   readonly changes: readonly string[]
 }
 
-/** What a verdict hangs on: for the person who asks why, and what comes next. Reads only its arguments. */
+/** Explains what a verdict depends on and what comes next. Reads only its arguments. */
 export function explainNextSteps(
   snapshot: Snapshot,
   { action }: Decision,
@@ -47,7 +47,7 @@ export function explainNextSteps(
       return {
         policy: ['leaseMs', 'onCrash', 'maxCrashes'],
         changes: [
-          // Of a run that is not running nobody holds anything: there is nothing to take back.
+          // No worker holds a run that is not running, so there is nothing to release.
           run.status === 'running' ? byItself : takenUp,
           ...(run.isAdopted
             ? []
@@ -130,14 +130,14 @@ const ENDED = 'It has ended: only a person opens it again (`unstuck resume`, `un
 const REOPENED = 'Nothing automatic ends it until a worker has had it again.'
 const REOPENED_ADOPTED = 'Nothing automatic ends it until it has moved on.'
 
-/** What claims to be running without a known owner may stand still for so long; null: for as long as it likes. */
+/** How long a run that says it is running, without a known owner, may be idle; null: no limit. */
 function msUntilStale(run: Snapshot['run'], policy: Policy, now: Millis): number | null {
   if (run.status !== 'running' || policy.staleAfterMs === null || policy.onStale !== 'fail')
     return null
   return policy.staleAfterMs - (now - run.lastActivityAt)
 }
 
-/** A target that nobody has, by what it waits for. */
+/** A target that no worker holds, by what it waits for. */
 function nextStepsOfTarget(
   status: Exclude<TargetStatus, 'in_progress'>,
   { status: runStatus, isAdopted = false }: Snapshot['run'],
@@ -175,7 +175,7 @@ function nextStepsWhileAlive({ run, target }: Snapshot, policy: Policy, now: Mil
       : `It has saved nothing for ${humanizeDuration(idle)}: ${then}.`
   return {
     policy: ['leaseMs', 'maxSilenceMs', 'maxDurationMs', 'onStalled'],
-    // Of a row in which nothing tells of the work nobody can say that it stands still.
+    // A row without a column for progress cannot be stalled.
     changes: Number.isFinite(left) ? [dies, stands] : [dies],
   }
 }

@@ -52,7 +52,7 @@ test('a run that is no longer sampled because it stands still has a pace of 0', 
   let busy = await work('busy')
   await work('still')
   await database.advanceClock(90 * MINUTE_MS)
-  assert.deepEqual(await pages(), [undefined, undefined], 'nobody has sampled')
+  assert.deepEqual(await pages(), [undefined, undefined], 'there is no sample')
   await store.takeSample()
   await database.raw(`DELETE FROM sample WHERE source = 'still'`)
   await database.advanceClock(2 * MINUTE_MS)

@@ -15,7 +15,7 @@ export type ProgressPoint = {
 
 /** Over how long. */
 export const PACE_WINDOW_MS = 5 * 60_000
-/** What is known of a shorter time is noise. */
+/** Samples of a shorter time are noise. */
 const SPAN_MIN_MS = 10_000
 
 /**
@@ -41,7 +41,7 @@ export function computePace(points: readonly ProgressPoint[], open: number | nul
   }
 }
 
-/** Chance alone moves a count by about its square root: after one target it may take half as long, or twice. */
+/** A count varies by about its square root by chance: after one target the rest may take half as long, or twice. */
 function eta(open: number | null, done: number, seconds: number): Pace['etaSeconds'] {
   if (open === null || done <= 0) return null
   const likely = (open * seconds) / done

@@ -31,7 +31,7 @@ export type Progress = {
   readonly run: Run
   readonly by: (typeof PROGRESS_BY)[number]
   readonly groups: readonly GroupProgress[]
-  /** Of the groups that were asked for, or of the whole run. */
+  /** Of the selected groups, or of the whole run. */
   readonly counts: Counts
   readonly pages: readonly { readonly page: number; readonly targets: number }[]
 }
@@ -40,7 +40,7 @@ type GroupProgress = { readonly group: string | null; readonly counts: Counts }
 
 const TARGETS_BATCH_SIZE = 500
 
-/** How far these runs are: by group where there are groups, unless another way is asked for. */
+/** Progress of these runs: by group where there are groups, unless another way is given. */
 export async function measureProgress(
   store: Store,
   runs: readonly Run[],
@@ -56,7 +56,7 @@ export async function measureProgress(
   return found
 }
 
-/** `progress`: how far these runs are. */
+/** `progress` of these runs. */
 export function presentProgress(
   all: readonly Progress[],
   now: Millis,
@@ -117,11 +117,11 @@ function headline(run: Run, counts: Counts, now: Millis): string {
   return parts.join(', ')
 }
 
-/** Before this share is done, the time left would be noise. */
+/** Before this share is done, an estimate of the time left is noise. */
 const ETA_MIN_SHARE = 0.02
 const MOVING_WITHIN_MS = 60_000
 
-/** Estimates the time left by the pace so far. Null where that would be no better than a guess. */
+/** Estimates the time left by the pace so far. Null if that would be no better than a guess. */
 function timeLeft(run: Run, counts: Counts, now: Millis): number | null {
   const isMoving = run.status === 'running' && now - run.lastActivityAt < MOVING_WITHIN_MS
   if (!isMoving || run.plannedAt === null || run.startedAt === null) return null
@@ -201,7 +201,10 @@ export function groupsSection(
 
 type RunWithGroups = { readonly run: Run; readonly groups: readonly GroupProgress[] }
 
-/** Runs with the wanted groups. One that no run has is a mistake, and no empty table that looks like an answer. */
+/**
+ * Returns the runs with the selected groups. Throws for a group that no run has, instead of returning an empty
+ * table.
+ */
 async function loadGroups(
   store: Store,
   runs: readonly Run[],

@@ -12,7 +12,7 @@ import { checkSource } from '../core/model/source.ts'
 import type { Store } from '../core/store/store.ts'
 import type { SourcePolicies } from './policy-settings.ts'
 
-/** What people do to one run, for every door: the deed, what to say about it, and how it is taken back. */
+/** Operator actions on one run, for all interfaces: the action, its sentences, and how to revert it. */
 
 export type ActionRequest = { readonly dryRun: boolean; readonly because?: string | undefined }
 
@@ -24,7 +24,7 @@ export async function cancel(
   const id = shortId(run.id)
   throwIf(refuseCancel(run))
   const claimed = run.counts.targets.in_progress
-  const ended = dryRun ? run : await steering.cancel(context, run.id, because)
+  const ended = dryRun ? run : await operatorActions.cancel(context, run.id, because)
   const what = `Run ${id} of ${run.source}`
   return {
     run: ended,
@@ -43,14 +43,14 @@ export async function cancel(
   }
 }
 
-/** Nothing of ours is between a user's own program and its table. */
+/** A user's own program is not stopped by Unstuck. */
 const OWN_PROGRAM_CONTINUES = 'A program of yours that works on it is not stopped by that.'
 
 function describeClaimed(claimed: number): string {
   return `${plural(claimed, 'target')} in hand: work on it stops after the page.`
 }
 
-/** `To end it again: …`, or what a row of a user's own table lacks for it. */
+/** `To end it again: …`, or the setting that a row of a user's own table lacks for it. */
 function howToEndAgain(run: Run): string[] {
   if (canCancel(run)) return [`To end it again: \`unstuck cancel ${shortId(run.id)}\``]
   if (!isAdoptedRow(run)) return []
@@ -66,7 +66,7 @@ export async function resume(
   { id, status: before }: Run,
   { dryRun, because }: ActionRequest,
 ): Promise<ResumeResult> {
-  const { run, targets, reopened } = await steering.resume(context, id, dryRun, because)
+  const { run, targets, reopened } = await operatorActions.resume(context, id, dryRun, because)
   const short = shortId(id)
   const what = `Run ${short} of ${run.source}`
   const are = dryRun ? 'would be' : targets === 1 ? 'is' : 'are'
@@ -88,7 +88,8 @@ export async function resume(
     )
   }
   if (reopened && !dryRun) sentences.push(...howToEndAgain(run))
-  // What failed is in line again, and nobody may say of a run that it failed: only a cancelled one can be made as it was.
+  // Failed targets are open again, so the run cannot be restored as failed; only a cancelled one can be
+  // restored.
   const canUndo = reopened && before === 'cancelled' && targets === 0 && canCancel(run)
   return {
     run,
@@ -116,7 +117,7 @@ export async function retry(
   const wasLive = isLive(old.status)
   const command = unstuckCommand('retry', [id], { because })
   if (dryRun) {
-    throwIf(refuseRetry(old, await steering.otherLiveRun(context.store, old)))
+    throwIf(refuseRetry(old, await operatorActions.otherLiveRun(context.store, old)))
     const sentences = [`A new run of ${old.source} would be queued, to follow ${id} from nothing.`]
     if (wasLive) sentences.push(`Run ${id}, ${old.status}, would be failed.`)
     sentences.push(NOTHING_CHANGED)
@@ -131,41 +132,32 @@ export async function retry(
       command,
     }
   }
-  const next = await steering.retry(context, old.id, because)
+  const next = await operatorActions.retry(context, old.id, because)
   const sentences = [
     `Run ${shortId(next.id)} of ${next.source} is queued; it follows ${id} from nothing.`,
     'It begins when a worker starts. What was saved stays saved.',
   ]
-  // A run that had ended before is as it was; one that was live was failed for the new one.
+  // A run that had ended before is unchanged; a live one was failed for the new one.
   const undo = wasLive ? undoByRevert([old.id]) : undoByCancel(next.id, 'Cancel the new run')
   return { next, run: next, isOnRun: true, targets: 0, sentences, dryRun, undo, command }
 }
 
 export type RevertResult = ActionResult & { readonly run: Run; readonly undid: string }
 
-/** What people call it. */
-const ACTION_NAMES: Readonly<Record<string, string>> = {
-  abandon: 'The cleaning',
-  cancel: 'The cancelling',
-  fail: 'The failing',
-  park: 'The parking',
-  hold: 'The holding',
-}
-
 export async function revert(
   context: ActionContext,
   { id, status: before }: Run,
   { dryRun, because }: ActionRequest,
 ): Promise<RevertResult> {
-  const { run, undid, targets } = await steering.revert(context, id, dryRun, because)
+  const { run, undid, targets } = await operatorActions.revert(context, id, dryRun, because)
   const short = shortId(id)
-  const what = `${ACTION_NAMES[undid] ?? `The ${undid}`} of run ${short} of ${run.source}`
+  const what = `"${undid === 'abandon' ? 'clean' : undid}" on run ${short} of ${run.source}`
   const back = targets > 0 ? `, with ${plural(targets, 'target')} back in line` : ''
   const sentences = dryRun
-    ? [`${what}, which is ${before}, would be taken back${back}.`, NOTHING_CHANGED]
+    ? [`Would revert ${what}, which is ${before}${back}.`, NOTHING_CHANGED]
     : [
-        `${what} is taken back: it is ${run.status}${back}.`,
-        `Nothing automatic ends it until ${run.adopted ? 'it has moved on' : 'a worker has had it again'}.`,
+        `Reverted ${what}: it is ${run.status}${back}.`,
+        `Nothing automatic ends it until ${run.adopted ? 'it has moved on' : 'a worker has claimed it again'}.`,
         ...(isLive(before) ? [] : howToEndAgain(run)),
       ]
   const canUndo = undid === 'cancel' && !dryRun && canCancel(run)

@@ -86,9 +86,9 @@ test('a live run that stands still goes on doing so until now; one that has ende
   assert.deepEqual(pagesOf(samples, { runs: new Set([OLD]), now }), [0, 0, 0, 0, null, null])
   assert.deepEqual(pagesOf(samples, { runs: new Set(), now }), nulls(6))
   const long = { runs: new Set([OLD]), now }
-  assert.deepEqual(pagesOf([sample(-70, 7)], long), nulls(6), 'nobody has sampled for so long')
+  assert.deepEqual(pagesOf([sample(-70, 7)], long), nulls(6), 'there was no sample for so long')
   const moved = [sample(-9, 7), sample(-8, 9)]
-  assert.deepEqual(pagesOf(moved, long), nulls(6), 'nobody samples any more')
+  assert.deepEqual(pagesOf(moved, long), nulls(6), 'there are no more samples')
 })
 
 test('items go as pages do, and recoveries into their steps', () => {

@@ -3,18 +3,18 @@ import type { Sample } from '../core/model/sample.ts'
 import type { Millis } from '../core/model/time.ts'
 
 const MINUTE_MS = 60_000
-/** Lengths of a step, in minutes: those that people count in. */
+/** Lengths of a step, in minutes. */
 const STEP_MINUTES = [1, 2, 5, 10, 15, 30, 60]
 const POINTS_MAX = 180
 /** Up to here every minute is shown. */
 const SHORT_RANGE_MS = 2 * 60 * MINUTE_MS
-/** Two samples further apart than this many steps, and a little, leave a gap between them: nobody knows when it was done. */
+/** Two samples further apart than this many steps, and a little, leave a gap: the time of the change is unknown. */
 const GAP_STEPS = 2
 const GAP_SLACK_MS = 30_000
-/** A run that has stood still for so long is sampled once an hour; in between it is where it was. */
+/** An idle run is sampled once an hour; in between its counts are those of its last sample. */
 const IDLE_AFTER_MS = 30 * MINUTE_MS
 const IDLE_SLACK_MS = 3 * MINUTE_MS
-/** The longest that a still run goes without a sample. */
+/** The longest time that an idle run goes without a sample. */
 export const IDLE_SAMPLE_GAP_MS = 60 * MINUTE_MS + IDLE_SLACK_MS
 
 export type SeriesRange = {
@@ -25,13 +25,13 @@ export type SeriesRange = {
 
 export type SeriesPoint = {
   readonly at: Millis
-  /** Done within the step; null when nothing was sampled around it, which is not the same as 0. */
+  /** Done within the step; null if there is no sample around it, which is not the same as 0. */
   readonly pages: number | null
   readonly items: number | null
   readonly recoveries: number
 }
 
-/** The steps to show for the time from `forMs` ago until now: whole ones, on round times, and not too many. */
+/** Returns the steps from `forMs` ago until now: whole, on round times, and a limited number. */
 export function seriesRange(forMs: number, now: Millis): SeriesRange {
   const fitting = STEP_MINUTES.find((minutes) => forMs / (minutes * MINUTE_MS) <= POINTS_MAX)
   const stepMs = (forMs <= SHORT_RANGE_MS ? 1 : (fitting ?? STEP_MINUTES.at(-1)!)) * MINUTE_MS
@@ -41,10 +41,10 @@ export function seriesRange(forMs: number, now: Millis): SeriesRange {
 }
 
 /**
- * What was done in each step, from samples that only grow, in order of time: those of one step before the first are
- * needed too, and of runs that stand still the last from within `STILL_MS` before it. A run that began between two samples
- * counts from nothing; one that goes back (its run was rewound) counts as still. `live`: the runs that have not ended by
- * now, so that those that are still go on being so.
+ * Returns what was done in each step, from cumulative samples in order of time. Needs those of one step before
+ * the first, and for idle runs the last one within `STILL_MS` before it. A run that began between two samples
+ * counts from zero; one whose counts fall (it was rewound) counts as idle. `live`: the runs that have not
+ * ended, so that idle ones among them stay idle.
  */
 export function buildSeries(
   samples: readonly Sample[],
@@ -59,7 +59,7 @@ export function buildSeries(
     recoveries: 0,
   }))
   const stepAt = (at: Millis) => steps[Math.floor((at - since) / stepMs)]
-  /** Between these times it was looked at: what was not done is 0. */
+  /** There are samples between these times: a step without a change is 0. */
   const markSampled = (from: Millis, to: Millis): void => {
     for (let n = Math.max(0, Math.floor((from - since) / stepMs)); n < steps.length; n++) {
       const step = steps[n]!
@@ -81,11 +81,11 @@ export function buildSeries(
     let from = before.at
     if (sample.at - from > GAP_STEPS * stepMs + GAP_SLACK_MS) {
       if (!seen || !wasIdle(seen, sample.at)) continue
-      // Had it moved before, it would have been sampled before.
+      // It would have been sampled earlier if it had changed.
       from = sample.at - stepMs
     }
     markSampled(before.at, sample.at)
-    // Between two samples it is not known when: the middle is never far off.
+    // The time between two samples is unknown: the middle is close enough.
     const step = stepAt((from + sample.at) / 2)
     if (!step) continue
     step.pages = (step.pages ?? 0) + Math.max(0, sample.pages - before.pages)
@@ -93,7 +93,7 @@ export function buildSeries(
   }
   for (const run of live.runs) {
     const seen = last.get(run)
-    // What was done in the last minute is not sampled yet.
+    // The last minute is not sampled yet.
     if (seen && wasIdle(seen, live.now)) markSampled(seen.sample.at, live.now - MINUTE_MS)
   }
   for (const { at, count } of recoveries) {
@@ -103,10 +103,10 @@ export function buildSeries(
   return steps
 }
 
-/** The last sample of a run, and since when it has been where that says. */
+/** The last sample of a run, and since when its counts are unchanged. */
 type LastSample = { readonly sample: Sample; readonly since: Millis }
 
-/** Of a run that is not new, nobody knows how long it had been there before its first sample: always. */
+/** For a run that is not new, the time before its first sample is unknown: it counts as idle since always. */
 function idleSince(sample: Sample, seen: LastSample | undefined): Millis {
   if (!seen) return sample.at - timestampOfId(sample.run) > IDLE_AFTER_MS ? -Infinity : sample.at
   const { pages, items, done } = seen.sample
@@ -114,7 +114,7 @@ function idleSince(sample: Sample, seen: LastSample | undefined): Millis {
   return isSame ? seen.since : sample.at
 }
 
-/** Before its first sample a run stood at nothing, at the earliest when its id was made. */
+/** Before its first sample a run was at zero, since its id was created at the earliest. */
 function startingSample(first: Sample): Sample {
   return { ...first, at: Math.min(first.at, timestampOfId(first.run)), pages: 0, items: 0, done: 0 }
 }

@@ -7,12 +7,12 @@ import { isCrawlee } from '../core/model/crawlee.ts'
 import type { Target } from '../core/model/target.ts'
 import { unstuckCommand } from '../lib/text/shell-command.ts'
 import type { ActionContext } from '../core/recovery/context.ts'
-import * as steering from '../core/recovery/operator-actions.ts'
+import * as operatorActions from '../core/recovery/operator-actions.ts'
 import type { ReplanResult, Store } from '../core/store/store.ts'
 import { plural, formatTargetStatus, nextStartCondition } from './format.ts'
 import { NOTHING_CHANGED, type ActionResult, undoByPark, undoByUnpark } from './action-result.ts'
 
-/** What people do to targets, for every door: the deed, what to say about it, and how it is taken back. */
+/** Operator actions on targets, for all interfaces: the action, its sentences, and how to revert it. */
 
 /** `3 targets back in line in run 4f2a91bc, which is open again.` */
 export function describeReplanned(
@@ -30,11 +30,11 @@ export function describeNextStart(runs: readonly RunId[]): string {
   return `They go on when ${nextStartCondition(runs.map(isAdoptedId))}.`
 }
 
-/** Set aside: those that are done or parked already stay as they are. */
+/** Parks targets. Those that are done or parked already are unchanged. */
 export type ParkResult = ActionResult & {
-  /** The named ones that were parked by this, or would be, as they were before. */
+  /** The named targets that this parked or would park, in their earlier state. */
   readonly parked: readonly Target[]
-  /** Runs in which nothing else was open. */
+  /** Runs that had no other open target. */
   readonly ended: readonly Run[]
 }
 
@@ -48,7 +48,7 @@ export async function park(
   const live = dryRun ? [] : await liveRunsOf(store, open)
   const done = dryRun
     ? null
-    : await steering.park(
+    : await operatorActions.park(
         context,
         open.map(({ id }) => id),
         because,
@@ -81,7 +81,7 @@ export function describeEnded({ id, status }: Run): string {
   return `Nothing else was open in run ${shortId(id)}: it is ${status} now.`
 }
 
-/** Put back in line they are what they were. */
+/** Put back in line, they return to their earlier state. */
 export function allWereOpen(targets: readonly Target[]): boolean {
   return targets.every(({ status }) => status === 'planned' || status === 'in_progress')
 }
@@ -101,13 +101,13 @@ async function endedRuns(store: Store, live: readonly string[]): Promise<Run[]> 
 
 export const PARK_HINT = 'To set one aside: `unstuck park TARGET`.'
 
-/** Failed targets of one run: all of them, those that fit, or this one. */
+/** Failed targets of one run: all, those that match, or this one. */
 export async function resetFailed(
   context: ActionContext,
   run: RunId,
-  options: steering.ResetOptions & { readonly dryRun: boolean },
+  options: operatorActions.ResetOptions & { readonly dryRun: boolean },
 ): Promise<ActionResult> {
-  const replanned = await steering.resetFailed(context, run, options)
+  const replanned = await operatorActions.resetFailed(context, run, options)
   const sentences =
     replanned.targets === 0
       ? ['No failed target fits.']
@@ -125,7 +125,7 @@ export async function resetFailed(
   })
 }
 
-/** Parked and held targets of one run: all of them, or these. */
+/** Parked and stuck targets of one run: all, or these. */
 export async function unpark(
   context: ActionContext,
   run: RunId,
@@ -140,7 +140,7 @@ export async function unpark(
   const parked =
     targets?.filter(isParkedOrStuck) ??
     (groups || dryRun ? [] : await listParked(context.store, run))
-  const replanned = await steering.unpark(context, run, { targets: ids, groups, dryRun })
+  const replanned = await operatorActions.unpark(context, run, { targets: ids, groups, dryRun })
   const sentences =
     replanned.targets === 0 ? ['Nothing is parked or held.'] : [describeNextStart([run])]
   const isWhole = parked.length === replanned.targets
@@ -152,7 +152,7 @@ export async function unpark(
   })
 }
 
-/** Named targets of some groups are those of them that are in the groups: the command line takes one or the other. */
+/** Of the named targets, those in the given groups: the command line accepts one or the other. */
 function unparkCommand(
   run: RunId,
   { targets, groups }: Pick<Parameters<typeof unpark>[2], 'targets' | 'groups'>,
@@ -170,7 +170,7 @@ function unparkCommand(
 
 const UNDO_TARGETS_MAX = 500
 
-/** As far as they can be named in one undo. */
+/** As many as fit in one undo. */
 async function listParked(store: Store, run: RunId): Promise<Target[]> {
   const statuses = ['parked', 'stuck'] as const
   return (await store.targets(run, { statuses, limit: UNDO_TARGETS_MAX })).items
@@ -196,7 +196,7 @@ async function replannedResult(
   }
 }
 
-/** One target, whatever sets it aside. */
+/** One target, whatever parks it. */
 export async function resetTarget(
   context: ActionContext,
   target: Target,
@@ -219,7 +219,7 @@ export type RewindResult = ActionResult & { readonly target: Target; readonly re
 export async function rewind(
   context: ActionContext,
   before: Target,
-  { dryRun, ...where }: steering.RewindOptions & { readonly dryRun: boolean },
+  { dryRun, ...where }: operatorActions.RewindOptions & { readonly dryRun: boolean },
 ): Promise<RewindResult> {
   const { store } = context
   const { to, next, cursor } = where
@@ -229,7 +229,7 @@ export async function rewind(
   }
   const run = (await store.run(before.run))!
   const wasLive = isLive(run.status)
-  const target = await steering.rewind(context, before.id, { ...where, dryRun })
+  const target = await operatorActions.rewind(context, before.id, { ...where, dryRun })
   const [is, isFetched] = dryRun ? ['would go', 'would be'] : ['is', 'is']
   const sentences = [
     `${short} ${before.key} ${is} back from page ${before.page} to ${to}: ` +

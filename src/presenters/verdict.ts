@@ -130,7 +130,7 @@ export function formatMove(from: string, to: string): string {
 
 const EXAMPLES_MAX = 3
 
-/** One list entry per verdict; of more than 20, one per group of alike verdicts. */
+/** One list entry per verdict; of more than 20, one per group of similar verdicts. */
 export function verdictList(verdicts: readonly VerdictView[], where: string): Sentence[] {
   const entry = (view: VerdictView): Sentence => ['- ', ...verdictSentence(view)]
   if (verdicts.length <= LINES_MAX) return verdicts.map(entry)

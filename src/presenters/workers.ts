@@ -15,7 +15,7 @@ import type { PresentedList } from './presented.ts'
 import type { Worker as WorkerView } from './records.ts'
 import { workerView } from './view.ts'
 
-/** Workers that have not ended. A process of no source that holds nothing is left out: a server, or code between two runs. */
+/** Workers that have not ended. A process without a source that holds nothing is left out, such as a server. */
 export function workerViews({ workers }: Pick<Assessment, 'workers'>): WorkerView[] {
   return workers
     .filter(({ worker, targets }) => worker.source !== '' || targets > 0)

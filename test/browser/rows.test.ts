@@ -95,7 +95,7 @@ describe('rows of users’ own tables, and crawls of Crawlee’s', { skip: noChr
     await dialog.getByText('1 verdict applied.').waitFor()
     assert.equal((await ctx.rows('jobs'))[0]!['state'], 'broken')
 
-    await dialog.getByRole('button', { name: 'Take it back' }).click()
+    await dialog.getByRole('button', { name: 'Revert' }).click()
     await dialog.getByText('Taken back.').waitFor()
     assert.deepEqual(await ctx.rows('jobs'), before)
   })

@@ -79,7 +79,7 @@ describe('the dashboard when not all is well', { skip: noChromium }, () => {
     await dialog.getByRole('button', { name: 'Recover' }).click()
     await dialog.getByText('1 verdict applied.').waitFor()
     assert.equal((await project.tenders())[0]!['status'], 'failed')
-    await dialog.getByRole('button', { name: 'Take it back' }).click()
+    await dialog.getByRole('button', { name: 'Revert' }).click()
     await dialog.getByText('Taken back.').waitFor()
     assert.deepEqual(await project.tenders(), before)
 

@@ -69,7 +69,7 @@ test('dead runs are marked and can be reverted from the same screen', async () =
     { kind: 'revert', runs: undo },
     NEVER,
   )
-  assert.match(textOf(back), /The cleaning of run .* would be taken back/)
+  assert.match(textOf(back), /Would revert "clean" on run /)
   await back.apply()
   assert.equal((await ctx.store.run(run))?.status, 'interrupted')
 })

@@ -54,10 +54,14 @@ function startSession(
         return typeof says === 'string' ? fresh.includes(says) : says.test(fresh)
       }
       if (!isThere()) {
+        const [deadline, found] = [AbortSignal.timeout(30_000), Promise.withResolvers<void>()]
+        heard = () => isThere() && found.resolve()
+        deadline.onabort = () => found.reject(new Error(`no ${String(says)}: ${said()}`))
         await Promise.race([
-          new Promise<void>((resolve) => (heard = () => isThere() && resolve())),
+          found.promise,
           ended.then(() => assert.ok(isThere(), `it ended without ${String(says)}: ${said()}`)),
         ])
+        deadline.onabort = null
       }
       read = raw.length
       child.stdin.write(keys)
@@ -93,7 +97,7 @@ describe('top on a terminal', { skip: noTerminal, timeout: 60_000 }, () => {
     await session.when('Cancel it?', 'y')
     await session.when(/is cancelled; its data is kept/, 'u')
     await session.when('Revert it?', 'y')
-    await session.when(/is taken back: it is interrupted/, '5')
+    await session.when(/Reverted "cancel" on run .*: it is interrupted/, '5')
     await session.when(/\[5 History\][^]*revert/, 'q')
     const { code, isAsBefore, raw } = await session.end()
 

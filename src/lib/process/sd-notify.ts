@@ -10,7 +10,7 @@ const STOPPING = 'STOPPING=1'
 
 /** A service as its manager sees it. Both are asked again and again. */
 export type ManagedService = {
-  /** Its signs of life are accepted. While they are not, the watchdog is not told otherwise. */
+  /** Its heartbeats are accepted. While they are not, the watchdog is not notified. */
   readonly isHealthy: () => boolean
   /** In a few words, for `systemctl status`. */
   readonly status: () => string
@@ -19,7 +19,7 @@ export type ManagedService = {
 
 /** How often the service is looked at, at least. */
 const POLL_MS = 1_000
-/** Looks within the time in which the watchdog must hear of it. */
+/** The interval of checks; the watchdog's time is longer. */
 const POLLS_PER_PING = 4
 const STATUS_LENGTH = 200
 

@@ -230,7 +230,7 @@ describe('revert', { concurrency: 2 }, () => {
       const planned = await ctx.json(['revert', run, '--dry-run'])
       assert.deepEqual([planned.run.status, planned.undid], ['cancelled', 'cancel'])
       const { stdout } = await ctx.cli(['revert', run, '--dry-run'])
-      assert.match(stdout, /^The cancelling of run \w{8} of shop, which is cancelled, would be/)
+      assert.match(stdout, /^Would revert "cancel" on run \w{8} of shop, which is cancelled/)
     })
     const { run: shown, ...rest } = await ctx.json(['revert', run])
     assert.equal(shown.status, 'queued')
@@ -238,7 +238,7 @@ describe('revert', { concurrency: 2 }, () => {
     assert.match((await ctx.cli(['revert', run], 1)).stderr, /nothing was done to it since it was/)
     await ctx.cli(['cancel', run])
     const { stdout } = await ctx.cli(['revert', run])
-    assert.match(stdout, /^The cancelling of run \w{8} of shop is taken back: it is queued\.$/m)
+    assert.match(stdout, /^Reverted "cancel" on run \w{8} of shop: it is queued\.$/m)
     assert.match(stdout, /^To end it again: `unstuck cancel \w{8}`$/m)
   })
 
