@@ -54,14 +54,15 @@ function startSession(
         return typeof says === 'string' ? fresh.includes(says) : says.test(fresh)
       }
       if (!isThere()) {
-        const [deadline, found] = [AbortSignal.timeout(30_000), Promise.withResolvers<void>()]
+        const found = Promise.withResolvers<void>()
         heard = () => isThere() && found.resolve()
-        deadline.onabort = () => found.reject(new Error(`no ${String(says)}: ${said()}`))
+        const fail = (): void => found.reject(new Error(`no ${String(says)}: ${said()}`))
+        const deadline = setTimeout(fail, 30_000)
         await Promise.race([
           found.promise,
           ended.then(() => assert.ok(isThere(), `it ended without ${String(says)}: ${said()}`)),
         ])
-        deadline.onabort = null
+        clearTimeout(deadline)
       }
       read = raw.length
       child.stdin.write(keys)
