@@ -1,4 +1,4 @@
-import * as steering from '../core/recovery/operator-actions.ts'
+import * as operatorActions from '../core/recovery/operator-actions.ts'
 import { refuseCancel, refuseRetry, throwIf } from '../core/decide/allowed-actions.ts'
 import { canCancel, cancelledStatusSetting } from '../core/decide/cancel.ts'
 import { shortId, newId } from '../core/model/id.ts'
