@@ -3,7 +3,6 @@ import { shortId } from '../../core/model/id.ts'
 import { isLive, countOpenTargets, type Run } from '../../core/model/run.ts'
 import { isCrawlee } from '../../core/model/crawlee.ts'
 import { iso } from '../../core/model/time.ts'
-import { withRetry } from '../../core/store/open.ts'
 import type { Storage, StorageDatabase } from './store/store.ts'
 import type { CrawleeSession } from './session.ts'
 
@@ -20,9 +19,9 @@ const JUST_CREATED_MS = 10_000
  */
 export async function purgeDefaults(session: CrawleeSession): Promise<void> {
   const { store, log } = session
-  const dataset = await withRetry(() => store.storage('dataset', DEFAULT_NAME))
-  const records = await withRetry(() => store.storage('records', DEFAULT_NAME))
-  const queue = await withRetry(() => store.storage('queue', DEFAULT_NAME))
+  const dataset = await store.storage('dataset', DEFAULT_NAME)
+  const records = await store.storage('records', DEFAULT_NAME)
+  const queue = await store.storage('queue', DEFAULT_NAME)
   const run = queue && (await session.queueStore(queue).run())
   const unfinished = await unfinishedRuns(store)
   for (const { id, source, counts } of unfinished)
@@ -35,7 +34,7 @@ export async function purgeDefaults(session: CrawleeSession): Promise<void> {
       )
     return
   }
-  const now = await withRetry(() => store.now())
+  const now = await store.now()
   const isOld = (storage: Storage): boolean => now - storage.createdAt > JUST_CREATED_MS
   const nameFor = (storage: Storage): string =>
     run ? archiveName(run.finishedAt ?? now, run.id) : archiveName(storage.modifiedAt, storage.id)
@@ -50,14 +49,14 @@ export async function purgeDefaults(session: CrawleeSession): Promise<void> {
   }
   if (queue && run) {
     // One that was cut short before its first request was in would live on without a queue.
-    if (isLive(run.status)) await withRetry(() => store.finishPlanning(run.id))
-    await withRetry(() => store.settle(run.id))
-    await withRetry(() => store.dropStorage(queue.id))
+    if (isLive(run.status)) await store.finishPlanning(run.id)
+    await store.settle(run.id)
+    await store.dropStorage(queue.id)
   }
 }
 
 async function unfinishedRuns(store: StorageDatabase): Promise<Run[]> {
-  const live = await withRetry(() => store.liveRuns())
+  const live = await store.liveRuns()
   return live
     .map(({ run }) => run)
     .filter((run) => isCrawlee(run) && countOpenTargets(run.counts) > 0)
@@ -78,7 +77,7 @@ async function archiveStorage(
   // The name may be taken by what was there before this one.
   for (const free of [name, `${name}-${shortId(id)}`]) {
     try {
-      await withRetry(() => store.renameStorage(id, free))
+      await store.renameStorage(id, free)
       log(`the ${what} of the last crawl are kept as ${free}`)
       return free
     } catch (error) {
@@ -90,19 +89,19 @@ async function archiveStorage(
 
 async function hasEntries(store: StorageDatabase, { id }: Storage): Promise<boolean> {
   const page = { offset: 0, limit: 1, desc: false }
-  return (await withRetry(() => store.entries(id, page))).total > 0
+  return (await store.entries(id, page)).total > 0
 }
 
 async function hasRecords(store: StorageDatabase, { id }: Storage): Promise<boolean> {
-  const keys = await withRetry(() => store.recordKeys(id, { limit: 2 }))
+  const keys = await store.recordKeys(id, { limit: 2 })
   return keys.some(({ key }) => key !== INPUT_KEY)
 }
 
 async function copyInput(store: StorageDatabase, name: string): Promise<void> {
-  const old = await withRetry(() => store.storage('records', name))
-  const input = old && (await withRetry(() => store.record(old.id, INPUT_KEY)))
+  const old = await store.storage('records', name)
+  const input = old && (await store.record(old.id, INPUT_KEY))
   if (!input) return
-  const { id } = await withRetry(() => store.makeStorage('records', DEFAULT_NAME))
-  if (await withRetry(() => store.hasRecord(id, INPUT_KEY))) return
-  await withRetry(() => store.setRecord(id, input))
+  const { id } = await store.makeStorage('records', DEFAULT_NAME)
+  if (await store.hasRecord(id, INPUT_KEY)) return
+  await store.setRecord(id, input)
 }

@@ -5,7 +5,6 @@ import { isLive, type Run } from '../../core/model/run.ts'
 import { CRAWLEE } from '../../core/model/crawlee.ts'
 import { checkSource } from '../../core/model/source.ts'
 import type { TargetInput, Target } from '../../core/model/target.ts'
-import { withRetry } from '../../core/store/open.ts'
 import type { Store } from '../../core/store/store.ts'
 import type { Storage } from './store/store.ts'
 
@@ -47,12 +46,12 @@ export class QueueRun {
   /** As it is now; null before the first request. */
   async load(): Promise<Run | null> {
     const { store } = this.#options
-    const known = this.#id && (await withRetry(() => store.run(this.#id!)))
+    const known = this.#id && (await store.run(this.#id!))
     if (known) return known
     // Not seen yet, or deleted by a person.
     this.#id = null
     this.#isEnsured = false
-    const newest = await withRetry(() => store.runs({ source: this.source, limit: 1 }))
+    const newest = await store.runs({ source: this.source, limit: 1 })
     const [run] = newest.items
     return run && this.#isOurs(run) ? this.#use(run) : null
   }
@@ -60,7 +59,7 @@ export class QueueRun {
   async find(keys: readonly string[]): Promise<Target[]> {
     const run = this.#id ?? (await this.load())?.id
     if (run === undefined) return []
-    return withRetry(() => this.#options.store.targetsByKey(run, keys))
+    return this.#options.store.targetsByKey(run, keys)
   }
 
   /** All of them are targets of a live run afterwards. */
@@ -69,8 +68,8 @@ export class QueueRun {
     for (let tries = 1; ; tries++) {
       const run = await this.#ensureLive()
       try {
-        await withRetry(() => store.plan(run, targets))
-        if (!this.#isPlanned) await withRetry(() => store.finishPlanning(run))
+        await store.plan(run, targets)
+        if (!this.#isPlanned) await store.finishPlanning(run)
         this.#isPlanned = true
         return
       } catch (error) {
@@ -106,17 +105,15 @@ export class QueueRun {
     const run = await this.load()
     if (!run || !isLive(run.status)) return false
     const { store, actor } = this.#options
-    return withRetry(() =>
-      store.moveRun({
-        run: run.id,
-        to: 'cancelled',
-        action: 'cancel',
-        evidence: null,
-        expected: {},
-        actor,
-        because,
-      }),
-    )
+    return store.moveRun({
+      run: run.id,
+      to: 'cancelled',
+      action: 'cancel',
+      evidence: null,
+      expected: {},
+      actor,
+      because,
+    })
   }
 
   async #ensureLive(because = MORE_REQUESTS): Promise<RunId> {
@@ -124,7 +121,7 @@ export class QueueRun {
     const { store, policy } = this.#options
     const run = (await this.load()) ?? (await this.#create())
     if (!isLive(run.status)) await this.#reopen(run, because)
-    await withRetry(() => store.setPolicy(run.id, policy))
+    await store.setPolicy(run.id, policy)
     this.#isEnsured = true
     return run.id
   }
@@ -134,11 +131,11 @@ export class QueueRun {
     const { source } = this
     const [id, input] = [newId(), { queue: this.#queue.id }]
     try {
-      await withRetry(() => store.enqueue({ id, source, kind: 'crawl', policy, input }))
+      await store.enqueue({ id, source, kind: 'crawl', policy, input })
     } catch (error) {
       // Another process was faster: its run is as good.
       if (!(error instanceof AlreadyRunningError)) throw error
-      const live = await withRetry(() => store.liveRun(source))
+      const live = await store.liveRun(source)
       if (live && !this.#isOurs(live)) throw error
     }
     const run = await this.load()
@@ -153,17 +150,15 @@ export class QueueRun {
         `Run ${shortId(run.id)} was ended by a person: it takes no more requests.`,
       )
     const { store, actor } = this.#options
-    await withRetry(() =>
-      store.replan({
-        run: run.id,
-        action: 'resume',
-        statuses: [],
-        reopen: 'for-more',
-        dryRun: false,
-        actor,
-        because,
-      }),
-    )
+    await store.replan({
+      run: run.id,
+      action: 'resume',
+      statuses: [],
+      reopen: 'for-more',
+      dryRun: false,
+      actor,
+      because,
+    })
   }
 
   #use(run: Run): Run {

@@ -113,7 +113,7 @@ export class QueueWorker {
     if (requests.length === 0) return
     for (const request of requests) request.isEnding = true
     try {
-      await withRetry(() => this.#options.store.release(requests.map(({ claim }) => claim)))
+      await this.#options.store.release(requests.map(({ claim }) => claim))
       for (const request of requests) this.endClaim(request, 'taken')
     } finally {
       for (const request of requests) request.isEnding = false

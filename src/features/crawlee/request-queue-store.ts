@@ -13,7 +13,7 @@ import { makeCheckpoint, type PageReport } from '../../core/worker/page.ts'
 import { withRetry } from '../../core/store/open.ts'
 import type { Failure } from '../../core/store/store.ts'
 import type { Storage, StorageDatabase } from './store/store.ts'
-import type { ClaimedRequest, RequestResult } from './claimed-request.ts'
+import type { ClaimedRequest } from './claimed-request.ts'
 import { QueueRun, type QueueRunOptions } from './queue-run.ts'
 import { QueueWorker, type QueueWorkerOptions } from './queue-worker.ts'
 import { LruMap } from './lru-map.ts'
@@ -48,6 +48,12 @@ export type RequestCounts = {
   readonly handled: number
   readonly pending: number
 }
+
+/** The outcome of an attempt. `error`: why it was given up or put back. */
+export type RequestResult =
+  | { readonly kind: 'handled' }
+  | { readonly kind: 'given up'; readonly error: string }
+  | { readonly kind: 'put back'; readonly error: string; readonly forefront: boolean }
 
 /** Of so many a process knows the key by the id. */
 const ADDED_MAX = 10_000
@@ -125,7 +131,7 @@ export class RequestQueueStore {
       if (run && open > 0) this.#reportEnd(run, open)
       return { claimed, hasMore: false }
     }
-    if (open === 0) await withRetry(() => this.#options.store.settle(run.id))
+    if (open === 0) await this.#options.store.settle(run.id)
     return { claimed, hasMore: open > claimed.length }
   }
 
@@ -178,7 +184,7 @@ export class RequestQueueStore {
 
   async drop(): Promise<void> {
     await this.#run.end('its queue was dropped')
-    await withRetry(() => this.#options.store.dropStorage(this.queue.id))
+    await this.#options.store.dropStorage(this.queue.id)
   }
 
   /** Its end and all that it pushed, in one transaction. */
@@ -196,7 +202,7 @@ export class RequestQueueStore {
     if (!isSaved) return false
     // Pushed without await while this was being saved.
     for (const late of claimed.entries.slice(entries.length))
-      await withRetry(() => store.append(late.dataset, [late]))
+      await store.append(late.dataset, [late])
     return true
   }
 
@@ -270,9 +276,7 @@ export class RequestQueueStore {
     if (!run) return
     const { store } = this.#options
     for (let after: string | undefined; ;) {
-      const page = await withRetry(() =>
-        store.targets(run.id, { statuses, after, limit: 200, whole: true }),
-      )
+      const page = await store.targets(run.id, { statuses, after, limit: 200, whole: true })
       yield* page.items.map(targetToRequest)
       if (page.next === null) return
       after = page.next

@@ -15,7 +15,7 @@ import { redact } from '../../core/model/redact.ts'
 import { safeText } from '../../lib/text/safe-text.ts'
 import { databaseAddress } from '../../lib/files/config-file.ts'
 import { openStore } from '../../core/store/open.ts'
-import { withStorages, type Storage, type StorageDatabase } from './store/store.ts'
+import { withRetries, withStorages, type Storage, type StorageDatabase } from './store/store.ts'
 import { RequestQueueStore } from './request-queue-store.ts'
 import { StopSignals } from './stop-signals.ts'
 
@@ -104,7 +104,7 @@ export class CrawleeSession {
     const [id, write] = [newId(), options.log ?? toStderr]
     // Addresses come from pages.
     const log = (line: string): void => void write(safeText(redact(line)))
-    const store = await withStorages(await openStore(db, { writer: id }))
+    const store = withRetries(await withStorages(await openStore(db, { writer: id })))
     for (const warning of store.warnings) log(warning)
     return new CrawleeSession(store, { ...options, db, id, resolvedPolicy: policy, log })
   }

@@ -2,6 +2,7 @@ import type { InTransaction } from '../../../core/model/checkpoint.ts'
 import { messageOf, NotFoundError, UsageError } from '../../../core/model/errors.ts'
 import type { Id, RunId } from '../../../core/model/id.ts'
 import type { Millis } from '../../../core/model/time.ts'
+import { withRetry } from '../../../core/store/open.ts'
 import type { Store, StoreExtension } from '../../../core/store/store.ts'
 
 /** Crawlee's named storages: queues, datasets and records by key. The requests of a queue are targets of a run. */
@@ -62,6 +63,18 @@ export type StorageDatabase = Store & CrawleeStore
 
 export async function withStorages(store: Store): Promise<StorageDatabase> {
   return { ...store, ...(await store.extend(CRAWLEE_STORE)) }
+}
+
+/** What is measured or ends a claim, which its caller repeats, and what does not wait for the database. */
+const NOT_REPEATED = ['claim', 'checkpoint', 'fail', 'appending', 'close']
+
+/** Returns the store with every other call repeated until the database answers. */
+export function withRetries(store: StorageDatabase): StorageDatabase {
+  const repeated = Object.entries(store).map(([name, value]: [string, unknown]) => {
+    if (typeof value !== 'function' || NOT_REPEATED.includes(name)) return [name, value]
+    return [name, (...args: unknown[]) => withRetry(() => value(...args) as Promise<unknown>)]
+  })
+  return Object.fromEntries(repeated) as StorageDatabase
 }
 
 export type StorageKind = 'queue' | 'dataset' | 'records'

@@ -1,11 +1,14 @@
 import type * as crawlee from '@crawlee/types'
 import { UsageError } from '../../../core/model/errors.ts'
-import { withRetry } from '../../../core/store/open.ts'
-import type { Storage } from '../store/store.ts'
 import type { CrawleeSession } from '../session.ts'
-import { push } from '../dataset-push.ts'
-import { openStorage, StorageHandle } from '../storage-handle.ts'
-import { asyncList, commonInfo, listStorages, type AsyncList } from './storage-info.ts'
+import { push } from '../claimed-request.ts'
+import {
+  asyncList,
+  commonInfo,
+  NamedStorage,
+  type AsyncList,
+  type StorageType,
+} from './named-storage.ts'
 
 type Item = crawlee.Dictionary
 type Page<T> = crawlee.PaginatedList<T>
@@ -15,43 +18,19 @@ type Options = crawlee.DatasetClientListOptions
 const PAGE_SIZE = 1_000
 const LIMIT_MAX = 999_999_999_999
 
-export class DatasetCollection implements crawlee.DatasetCollectionClient {
-  readonly #session: CrawleeSession
-
-  constructor(session: CrawleeSession) {
-    this.#session = session
-  }
-
-  list(): Promise<Page<crawlee.Dataset>> {
-    return listStorages(this.#session.store, 'dataset', (one) => toInfo(this.#session, one))
-  }
-
-  async getOrCreate(name?: string): Promise<crawlee.DatasetInfo> {
-    return toInfo(this.#session, await openStorage(this.#session.store, 'dataset', name))
-  }
+export const DATASETS: StorageType<crawlee.DatasetInfo> = {
+  kind: 'dataset',
+  label: 'dataset',
+  async toInfo({ store }, storage) {
+    const { total } = await store.entries(storage.id, { offset: 0, limit: 0, desc: false })
+    return { ...commonInfo(storage), itemCount: total }
+  },
 }
 
-/** Items in the order they came. */
-export class Dataset implements crawlee.DatasetClient {
-  readonly #session: CrawleeSession
-  readonly #storage: StorageHandle
-
+/** Items in the order in which they were pushed. */
+export class Dataset extends NamedStorage<crawlee.DatasetInfo> implements crawlee.DatasetClient {
   constructor(session: CrawleeSession, idOrName: string) {
-    this.#session = session
-    this.#storage = new StorageHandle(session.store, 'dataset', idOrName)
-  }
-
-  async get(): Promise<crawlee.DatasetInfo | undefined> {
-    const found = await this.#storage.load()
-    return found ? toInfo(this.#session, found) : undefined
-  }
-
-  async update({ name }: crawlee.DatasetClientUpdateOptions = {}): Promise<crawlee.DatasetInfo> {
-    return toInfo(this.#session, await this.#storage.rename(name))
-  }
-
-  delete(): Promise<void> {
-    return this.#storage.drop()
+    super(session, DATASETS, idOrName)
   }
 
   downloadItems(): Promise<Buffer> {
@@ -72,13 +51,13 @@ export class Dataset implements crawlee.DatasetClient {
   }
 
   async pushItems(items: Item | Item[] | string | string[]): Promise<void> {
-    await push(this.#session, await this.#storage.get(), parseItems(items))
+    await push(this.session, await this.storage(), parseItems(items))
   }
 
   async #page({ desc = false, limit = LIMIT_MAX, offset = 0 }: Options): Promise<Page<Item>> {
-    const { id } = await this.#storage.get()
+    const { id } = await this.storage()
     const page = { offset, limit, desc }
-    const { total, items } = await withRetry(() => this.#session.store.entries(id, page))
+    const { total, items } = await this.session.store.entries(id, page)
     const read = items.map((data) => JSON.parse(data) as Item)
     return { total, count: read.length, offset, limit, desc, items: read }
   }
@@ -97,12 +76,6 @@ export class Dataset implements crawlee.DatasetClient {
 async function* numbered<T>(items: AsyncIterable<T>, from: number): AsyncGenerator<[number, T]> {
   let n = from
   for await (const item of items) yield [n++, item]
-}
-
-async function toInfo({ store }: CrawleeSession, storage: Storage): Promise<crawlee.DatasetInfo> {
-  const none = { offset: 0, limit: 0, desc: false }
-  const { total } = await withRetry(() => store.entries(storage.id, none))
-  return { ...commonInfo(storage), itemCount: total }
 }
 
 function parseItems(items: unknown): Item[] {

@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import process from 'node:process'
 import { pathToFileURL } from 'node:url'
 import { bindToTask, currentTask } from '../claimed-request.ts'
-import type { StoppableCrawler } from '../session.ts'
+import type { CrawleeSession, StoppableCrawler } from '../session.ts'
+import { RequestQueue } from './request-queue.ts'
 
 /**
  * Crawlee does not report to a storage which request the current code works on, which crawlers exist, and that a batch of new
@@ -20,19 +21,17 @@ export type CrawleeModules = {
 }
 
 type Method = (this: unknown, ...args: unknown[]) => Promise<unknown>
-type Crawler = StoppableCrawler &
-  LimitedCrawler & { readonly config: { getStorageClient(): unknown } }
+type Crawler = StoppableCrawler & {
+  readonly maxRequestsPerCrawl?: number
+  readonly handledRequestsCount: number
+  readonly requestQueue?: { readonly name?: string }
+  readonly config: { getStorageClient(): unknown; get(option: 'purgeOnStart'): unknown }
+  readonly stats: { resetStore(): Promise<void> }
+}
 type Queue = { readonly client: unknown }
 
-/** The storage that owns these crawlers and queues. */
-export interface HookOwner {
-  /** Whether it is the storage of a crawler. */
-  isStorage(client: unknown): boolean
-  /** Whether it is one of its queues. */
-  isQueue(client: unknown): boolean
-  crawlerStarted(crawler: StoppableCrawler): void
-  crawlerEnded(crawler: StoppableCrawler, limit: string | null): void
-}
+/** A storage whose crawlers and queues are hooked. */
+export type HookOwner = { readonly client: unknown; readonly session: CrawleeSession }
 
 const owners = new Set<HookOwner>()
 const patched = new WeakSet<object>()
@@ -86,7 +85,7 @@ function patchCrawler(crawler: Record<string, unknown>): void {
   const teardown = crawler['teardown'] as Method
   crawler['_init'] = async function (this: Crawler, ...args: unknown[]) {
     await init.apply(this, args)
-    ownerOf(this)?.crawlerStarted(this)
+    ownerOf(this)?.session.crawlerStarted(this)
   }
   crawler['_runTaskFunction'] = function (this: Crawler, ...args: unknown[]) {
     return currentTask.run({ request: null }, () => runTask.apply(this, args))
@@ -94,9 +93,12 @@ function patchCrawler(crawler: Record<string, unknown>): void {
   crawler['pushData'] = bindPerTask(crawler['pushData'] as Method)
   crawler['teardown'] = async function (this: Crawler, ...args: unknown[]) {
     const owner = ownerOf(this)
-    owner?.crawlerEnded(this, reachedLimit(this))
+    // On a queue with a name the next start continues.
+    const startsAnew = isAtLimit(this) && this.requestQueue?.name === DEFAULT_QUEUE
+    owner?.session.crawlerEnded(this, startsAnew ? LIMIT_OPTION : null)
     await teardown.apply(this, args)
-    if (owner) await resetCount(this)
+    // Crawlee keeps the count with the queue: with it, the next start would be over its limit at once.
+    if (owner && isAtLimit(this)) await this.stats.resetStore()
   }
 }
 
@@ -114,7 +116,7 @@ function bindPerTask(method: Method): Method {
 
 function ownerOf(crawler: Crawler): HookOwner | undefined {
   const client = crawler.config.getStorageClient()
-  return [...owners].find((owner) => owner.isStorage(client))
+  return [...owners].find((owner) => owner.client === client)
 }
 
 /** Crawlee waits for the first thousand only, and pauses between the others: a kill would lose them. */
@@ -123,7 +125,9 @@ function patchQueue(queue: Record<string, unknown>): void {
   patched.add(queue)
   const addBatched = queue['addRequestsBatched'] as Method
   queue['addRequestsBatched'] = function (this: Queue, requests: unknown, options: object = {}) {
-    const isOurs = [...owners].some((owner) => owner.isQueue(this.client))
+    const { client } = this
+    const isOurs =
+      client instanceof RequestQueue && [...owners].some(({ session }) => client.belongsTo(session))
     const allAtOnce = { waitBetweenBatchesMillis: 0, ...options, waitForAllRequestsToBeAdded: true }
     return addBatched.call(this, requests, isOurs ? allAtOnce : options)
   }
@@ -175,31 +179,11 @@ function resolveCrawlee(): string[] {
   return []
 }
 
-/** A crawler as far as its limit goes. */
-export type LimitedCrawler = {
-  readonly maxRequestsPerCrawl?: number
-  readonly handledRequestsCount: number
-  readonly requestQueue?: { readonly name?: string }
-  readonly config: { get(option: 'purgeOnStart'): unknown }
-  readonly stats: { resetStore(): Promise<void> }
-}
-
 const LIMIT_OPTION = 'maxRequestsPerCrawl'
 const DEFAULT_QUEUE = 'default'
 
-/** It has handled as many requests as it was asked to, and its next start counts from nothing, as it does in Crawlee. */
-export function isAtLimit(crawler: LimitedCrawler): boolean {
-  const { maxRequestsPerCrawl, handledRequestsCount, config } = crawler
+/** Whether it has handled as many requests as allowed, and its next start counts from zero, as it does in Crawlee. */
+function isAtLimit({ maxRequestsPerCrawl, handledRequestsCount, config }: Crawler): boolean {
   if (!maxRequestsPerCrawl || config.get('purgeOnStart') === false) return false
   return handledRequestsCount >= maxRequestsPerCrawl
-}
-
-/** The option that ended the crawl, so that the next start begins a new one; null: it continues, as on a named queue. */
-export function reachedLimit(crawler: LimitedCrawler): string | null {
-  return isAtLimit(crawler) && crawler.requestQueue?.name === DEFAULT_QUEUE ? LIMIT_OPTION : null
-}
-
-/** What it has counted is kept with the requests that are left: with it, the next start would be over its limit at once. */
-export async function resetCount(crawler: LimitedCrawler): Promise<void> {
-  if (isAtLimit(crawler)) await crawler.stats.resetStore()
 }

@@ -1,17 +1,15 @@
 import { Readable } from 'node:stream'
 import type * as crawlee from '@crawlee/types'
 import { UsageError } from '../../../core/model/errors.ts'
-import { withRetry } from '../../../core/store/open.ts'
 import type { CrawleeSession } from '../session.ts'
-import { openStorage, StorageHandle } from '../storage-handle.ts'
-import { fromBytes, toBytes } from './record-body.ts'
 import {
   asyncList,
   commonInfo,
   lazyAsyncList,
-  listStorages,
+  NamedStorage,
   type AsyncList,
-} from './storage-info.ts'
+  type StorageType,
+} from './named-storage.ts'
 
 type Options = crawlee.KeyValueStoreClientListOptions
 type KeyPage = crawlee.KeyValueStoreClientListData
@@ -19,45 +17,19 @@ type KeyAndSize = crawlee.KeyValueStoreItemData
 
 const PAGE_SIZE = 1_000
 
-export class KeyValueStoreCollection implements crawlee.KeyValueStoreCollectionClient {
-  readonly #session: CrawleeSession
-
-  constructor(session: CrawleeSession) {
-    this.#session = session
-  }
-
-  list(): Promise<crawlee.PaginatedList<crawlee.KeyValueStoreInfo>> {
-    return listStorages(this.#session.store, 'records', (one) => Promise.resolve(commonInfo(one)))
-  }
-
-  async getOrCreate(name?: string): Promise<crawlee.KeyValueStoreInfo> {
-    return commonInfo(await openStorage(this.#session.store, 'records', name))
-  }
+export const KEY_VALUE_STORES: StorageType<crawlee.KeyValueStoreInfo> = {
+  kind: 'records',
+  label: 'key-value store',
+  toInfo: (_, storage) => commonInfo(storage),
 }
 
 /** Records by key, saved at once: to set one twice is to set it once. */
-export class KeyValueStore implements crawlee.KeyValueStoreClient {
-  readonly #session: CrawleeSession
-  readonly #storage: StorageHandle
-
+export class KeyValueStore
+  extends NamedStorage<crawlee.KeyValueStoreInfo>
+  implements crawlee.KeyValueStoreClient
+{
   constructor(session: CrawleeSession, idOrName: string) {
-    this.#session = session
-    this.#storage = new StorageHandle(session.store, 'records', idOrName)
-  }
-
-  async get(): Promise<crawlee.KeyValueStoreInfo | undefined> {
-    const found = await this.#storage.load()
-    return found ? commonInfo(found) : undefined
-  }
-
-  async update({
-    name,
-  }: crawlee.KeyValueStoreClientUpdateOptions = {}): Promise<crawlee.KeyValueStoreInfo> {
-    return commonInfo(await this.#storage.rename(name))
-  }
-
-  delete(): Promise<void> {
-    return this.#storage.drop()
+    super(session, KEY_VALUE_STORES, idOrName)
   }
 
   listKeys(options: Options = {}): AsyncList<KeyPage, KeyAndSize> {
@@ -85,16 +57,16 @@ export class KeyValueStore implements crawlee.KeyValueStoreClient {
   }
 
   async recordExists(key: string): Promise<boolean> {
-    const { id } = await this.#storage.get()
-    return withRetry(() => this.#session.store.hasRecord(id, key))
+    const { id } = await this.storage()
+    return this.session.store.hasRecord(id, key)
   }
 
   async getRecord(
     key: string,
     options: crawlee.KeyValueStoreClientGetRecordOptions = {},
   ): Promise<crawlee.KeyValueStoreRecord | undefined> {
-    const { id } = await this.#storage.get()
-    const record = await withRetry(() => this.#session.store.record(id, key))
+    const { id } = await this.storage()
+    const record = await this.session.store.record(id, key)
     if (!record) return undefined
     const { value: bytes, contentType } = record
     if (options.stream) return { key, value: Readable.from([Buffer.from(bytes)]), contentType }
@@ -105,20 +77,20 @@ export class KeyValueStore implements crawlee.KeyValueStoreClient {
   async setRecord(record: crawlee.KeyValueStoreRecord): Promise<void> {
     const { key } = record
     if (typeof key !== 'string' || key === '') throw new UsageError('A record needs a key.')
-    const { id } = await this.#storage.get()
+    const { id } = await this.storage()
     const body = await toBytes(record)
-    await withRetry(() => this.#session.store.setRecord(id, { key, ...body }))
+    await this.session.store.setRecord(id, { key, ...body })
   }
 
   async deleteRecord(key: string): Promise<void> {
-    const { id } = await this.#storage.get()
-    await withRetry(() => this.#session.store.deleteRecord(id, key))
+    const { id } = await this.storage()
+    await this.session.store.deleteRecord(id, key)
   }
 
   async #page({ limit = PAGE_SIZE, exclusiveStartKey, prefix }: Options): Promise<KeyPage> {
-    const { id } = await this.#storage.get()
+    const { id } = await this.storage()
     const asked = { prefix, after: exclusiveStartKey, limit: limit + 1 }
-    const found = await withRetry(() => this.#session.store.recordKeys(id, asked))
+    const found = await this.session.store.recordKeys(id, asked)
     const items = found.slice(0, limit)
     const isTruncated = found.length > limit
     return {
@@ -170,4 +142,55 @@ async function* flatMapAsync<From, To>(
   to: (one: From) => Promise<To[]>,
 ): AsyncGenerator<To> {
   for await (const one of all) yield* await to(one)
+}
+
+const JSON_TYPE = 'application/json'
+const TEXT_TYPES = [/^application\/json$/i, /^application\/.*xml$/i, /^text\//i]
+
+/** The stored bytes of a value and their content type; default: bytes, text, or else JSON. */
+async function toBytes({
+  value,
+  contentType,
+}: Pick<crawlee.KeyValueStoreRecord, 'value' | 'contentType'>): Promise<{
+  value: Uint8Array
+  contentType: string
+}> {
+  const bytes = await readBytes(value)
+  if (bytes) return { value: bytes, contentType: contentType ?? 'application/octet-stream' }
+  if (typeof value === 'string')
+    return { value: Buffer.from(value), contentType: contentType ?? 'text/plain; charset=utf-8' }
+  const text = asJson(value)
+  return { value: Buffer.from(text), contentType: contentType ?? `${JSON_TYPE}; charset=utf-8` }
+}
+
+/** JSON is parsed, text is text, and all else is the bytes that it was. */
+function fromBytes(value: Uint8Array, contentType: string): unknown {
+  const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength)
+  const [type = '', ...parameters] = contentType.split(';').map((part) => part.trim())
+  const charset = parameters.find((one) => /^charset=/i.test(one))?.slice('charset='.length)
+  const encoding = charset?.replaceAll('"', '') ?? 'utf8'
+  if (!TEXT_TYPES.some((one) => one.test(type)) || !Buffer.isEncoding(encoding)) return bytes
+  const text = bytes.toString(encoding)
+  return type.toLowerCase() === JSON_TYPE ? JSON.parse(text) : text
+}
+
+async function readBytes(value: unknown): Promise<Uint8Array | null> {
+  if (value instanceof ArrayBuffer) return new Uint8Array(value)
+  if (ArrayBuffer.isView(value))
+    return new Uint8Array(value.buffer, value.byteOffset, value.byteLength)
+  if (!isStream(value)) return null
+  const parts: Uint8Array[] = []
+  for await (const part of value) parts.push(typeof part === 'string' ? Buffer.from(part) : part)
+  return Buffer.concat(parts)
+}
+
+function isStream(value: unknown): value is AsyncIterable<Uint8Array | string> {
+  return typeof value === 'object' && value !== null && 'pipe' in value && 'on' in value
+}
+
+function asJson(value: unknown): string {
+  const text = JSON.stringify(value, null, 2) as string | undefined
+  if (text === undefined)
+    throw new TypeError(`A ${typeof value} is no value of a record: give bytes, text, or JSON.`)
+  return text
 }

@@ -1,74 +1,63 @@
-import { type ClaimedRequest, currentTask, type RequestResult } from '../claimed-request.ts'
+import { type ClaimedRequest, currentTask } from '../claimed-request.ts'
 import type * as crawlee from '@crawlee/types'
 import { UsageError } from '../../../core/model/errors.ts'
-import type { Storage } from '../store/store.ts'
 import type { CrawleeSession } from '../session.ts'
 import { queueSource } from '../queue-run.ts'
 import { requestId, type NewRequest } from '../request.ts'
-import type { AddedRequest, RequestQueueStore } from '../request-queue-store.ts'
-import { openStorage, StorageHandle } from '../storage-handle.ts'
-import { commonInfo, listStorages } from './storage-info.ts'
+import type { AddedRequest, RequestQueueStore, RequestResult } from '../request-queue-store.ts'
+import { commonInfo, NamedStorage, type StorageType } from './named-storage.ts'
 
 type Head = crawlee.RequestQueueHeadItem
 
-export class RequestQueueCollection implements crawlee.RequestQueueCollectionClient {
-  readonly #session: CrawleeSession
-
-  constructor(session: CrawleeSession) {
-    this.#session = session
-  }
-
-  list(): Promise<crawlee.PaginatedList<crawlee.RequestQueueInfo>> {
-    return listStorages(this.#session.store, 'queue', (one) => toInfo(this.#session, one))
-  }
-
-  async getOrCreate(name: string): Promise<crawlee.RequestQueueInfo> {
-    queueSource(name)
-    return toInfo(this.#session, await openStorage(this.#session.store, 'queue', name))
-  }
+export const REQUEST_QUEUES: StorageType<crawlee.RequestQueueInfo> = {
+  kind: 'queue',
+  label: 'request queue',
+  checkName: queueSource,
+  async toInfo(session, queue) {
+    const { total, handled, pending } = await session.queueStore(queue).counts()
+    return {
+      ...commonInfo(queue),
+      totalRequestCount: total,
+      handledRequestCount: handled,
+      pendingRequestCount: pending,
+      hadMultipleClients: true,
+    }
+  },
 }
 
-/**
- * A queue as Crawlee speaks to it. Its locks are claims: they last for as long as this process shows signs of life, and
- * no times are kept with them.
- */
-export class RequestQueue implements crawlee.RequestQueueClient {
-  readonly #session: CrawleeSession
-  readonly #storage: StorageHandle
-  /** Requests, by id, that were put back, until Crawlee asks to unlock them as well. */
+/** A request queue. Its locks are claims: they last as long as the heartbeat of this process, and have no times. */
+export class RequestQueue
+  extends NamedStorage<crawlee.RequestQueueInfo>
+  implements crawlee.RequestQueueClient
+{
+  /** Ids of requests that were put back, until Crawlee asks to unlock them as well. */
   readonly #requeued = new Set<string>()
 
   constructor(session: CrawleeSession, idOrName: string) {
-    this.#session = session
-    this.#storage = new StorageHandle(session.store, 'queue', idOrName)
+    super(session, REQUEST_QUEUES, idOrName)
   }
 
   belongsTo(session: CrawleeSession): boolean {
-    return this.#session === session
+    return this.session === session
   }
 
-  async get(): Promise<crawlee.RequestQueueInfo | undefined> {
-    const found = await this.#storage.load()
-    return found ? toInfo(this.#session, found) : undefined
-  }
-
-  async update({ name }: { name?: string }): Promise<crawlee.RequestQueueInfo> {
+  override async update({ name }: { name?: string } = {}): Promise<crawlee.RequestQueueInfo> {
     if (name !== undefined && (await (await this.#queueStore()).run()))
       throw new UsageError(
         'A queue that has had requests keeps its name: its runs are known by it.',
       )
-    return toInfo(this.#session, await this.#storage.rename(name))
+    return super.update({ name })
   }
 
-  /** Its run is ended if it lives, and stays to be looked at. */
-  async delete(): Promise<void> {
-    const found = await this.#storage.load()
-    if (found) await this.#session.queueStore(found).drop()
-    await this.#storage.drop()
+  /** Cancels its run if it is live; the run itself is kept. */
+  override async delete(): Promise<void> {
+    const found = await this.load()
+    if (found) await this.session.queueStore(found).drop()
+    await super.delete()
   }
 
   async listHead({ limit = 100 }: crawlee.ListOptions = {}): Promise<crawlee.QueueHead> {
-    const { modifiedAt } = await this.#storage.get()
+    const { modifiedAt } = await this.storage()
     const items = (await (await this.#queueStore()).pending(limit)) as unknown as Head[]
     return { limit, hadMultipleClients: true, queueModifiedAt: new Date(modifiedAt), items }
   }
@@ -77,7 +66,7 @@ export class RequestQueue implements crawlee.RequestQueueClient {
     limit = 25,
     lockSecs,
   }: crawlee.ListAndLockOptions): Promise<crawlee.ListAndLockHeadResult> {
-    const { modifiedAt } = await this.#storage.get()
+    const { modifiedAt } = await this.storage()
     const { claimed, hasMore } = await (await this.#queueStore()).claim(limit)
     return {
       limit,
@@ -181,18 +170,7 @@ export class RequestQueue implements crawlee.RequestQueueClient {
   }
 
   async #queueStore(): Promise<RequestQueueStore> {
-    return this.#session.queueStore(await this.#storage.get())
-  }
-}
-
-async function toInfo(session: CrawleeSession, queue: Storage): Promise<crawlee.RequestQueueInfo> {
-  const { total, handled, pending } = await session.queueStore(queue).counts()
-  return {
-    ...commonInfo(queue),
-    totalRequestCount: total,
-    handledRequestCount: handled,
-    pendingRequestCount: pending,
-    hadMultipleClients: true,
+    return this.session.queueStore(await this.storage())
   }
 }
 

@@ -1,12 +1,19 @@
 import type * as crawlee from '@crawlee/types'
 import { UsageError } from '../../../core/model/errors.ts'
 import { checkFields } from '../../../lib/validate/fields.ts'
-import { CrawleeSession, type CrawleeSessionOptions, type StoppableCrawler } from '../session.ts'
+import { CrawleeSession, type CrawleeSessionOptions } from '../session.ts'
 import { purgeDefaults } from '../purge.ts'
-import { Dataset, DatasetCollection } from './dataset.ts'
-import { installHooks, removeHooks, findMissing, type CrawleeModules } from './hooks.ts'
-import { KeyValueStore, KeyValueStoreCollection } from './key-value-store.ts'
-import { RequestQueue, RequestQueueCollection } from './request-queue.ts'
+import { Dataset, DATASETS } from './dataset.ts'
+import {
+  findMissing,
+  installHooks,
+  removeHooks,
+  type CrawleeModules,
+  type HookOwner,
+} from './hooks.ts'
+import { KeyValueStore, KEY_VALUE_STORES } from './key-value-store.ts'
+import { StorageCollection } from './named-storage.ts'
+import { RequestQueue, REQUEST_QUEUES } from './request-queue.ts'
 
 /** Options of `crawleeStorage`. */
 export type CrawleeStorageOptions = CrawleeSessionOptions & {
@@ -52,10 +59,12 @@ class StorageClient implements CrawleeStorage {
   /** There is no rate limit. */
   readonly stats = { rateLimitErrors: [] as number[] }
   readonly #session: CrawleeSession
+  readonly #hooks: HookOwner
 
   constructor(session: CrawleeSession, modules: CrawleeModules | undefined) {
     this.#session = session
-    const problem = installHooks(this, modules)
+    this.#hooks = { client: this, session }
+    const problem = installHooks(this.#hooks, modules)
     if (problem === null) return
     session.log(
       `${problem}: items are saved when they are pushed, not together with their request. ` +
@@ -63,24 +72,24 @@ class StorageClient implements CrawleeStorage {
     )
   }
 
-  datasets(): DatasetCollection {
-    return new DatasetCollection(this.#session)
+  datasets(): StorageCollection<crawlee.DatasetInfo> {
+    return new StorageCollection(this.#session, DATASETS)
   }
 
   dataset(id: string): Dataset {
     return new Dataset(this.#session, id)
   }
 
-  keyValueStores(): KeyValueStoreCollection {
-    return new KeyValueStoreCollection(this.#session)
+  keyValueStores(): StorageCollection<crawlee.KeyValueStoreInfo> {
+    return new StorageCollection(this.#session, KEY_VALUE_STORES)
   }
 
   keyValueStore(id: string): KeyValueStore {
     return new KeyValueStore(this.#session, id)
   }
 
-  requestQueues(): RequestQueueCollection {
-    return new RequestQueueCollection(this.#session)
+  requestQueues(): StorageCollection<crawlee.RequestQueueInfo> {
+    return new StorageCollection(this.#session, REQUEST_QUEUES)
   }
 
   requestQueue(id: string): RequestQueue {
@@ -100,32 +109,12 @@ class StorageClient implements CrawleeStorage {
   }
 
   async close(): Promise<void> {
-    removeHooks(this)
+    removeHooks(this.#hooks)
     await this.#session.close()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close()
-  }
-
-  /** Used by the hooks. */
-  isStorage(client: unknown): boolean {
-    return client === this
-  }
-
-  /** Used by the hooks. */
-  isQueue(client: unknown): boolean {
-    return client instanceof RequestQueue && client.belongsTo(this.#session)
-  }
-
-  /** Used by the hooks. */
-  crawlerStarted(crawler: StoppableCrawler): void {
-    this.#session.crawlerStarted(crawler)
-  }
-
-  /** Used by the hooks. */
-  crawlerEnded(crawler: StoppableCrawler, limit: string | null): void {
-    this.#session.crawlerEnded(crawler, limit)
   }
 }
 
