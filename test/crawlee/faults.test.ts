@@ -36,7 +36,7 @@ describe("faults that Crawlee's own storage does not survive", { concurrency: 2 
     const idleMs = site.fetches.find(({ pid }) => pid === stopped.pid)!.at - ready!.at
     t.diagnostic(`fetched again ${idleMs} ms after the restart`)
     assert.ok(idleMs < IDLE_MAX_MS, `${idleMs} ms`)
-    assert.match(stopped.output, /run \w{8} of crawlee\/default goes on: \d+ requests are left/)
+    assert.match(stopped.output, /run \w{8} of crawlee\/default continues: \d+ requests are left/)
     stopped.signal('SIGTERM')
     assert.equal(await stopped.waitForExit(), 75, stopped.output)
     assert.match(stopped.output, /stopped by SIGTERM: \d+ requests of default are left/)
@@ -116,7 +116,7 @@ describe("faults that Crawlee's own storage does not survive", { concurrency: 2 
     assert.equal(await first.waitForExit(), 'SIGKILL')
     const last = ctx.start([example], { env })
     assert.equal(await last.waitForExit(), 0, last.output)
-    assert.match(last.output, /goes on: \d+ requests are left/)
+    assert.match(last.output, /continues: \d+ requests are left/)
     assert.match(last.output, /^120 products$/m)
   })
 })

@@ -11,20 +11,20 @@ import { claimToRequest, type StoredRequest } from './request.ts'
 
 /** A request that this process has claimed, and what its handler has pushed so far. */
 export class ClaimedRequest {
-  /** Where it is kept: only what goes there can be saved with it. */
+  /** Only items for the same store can be saved with it. */
   readonly store: Store
   readonly claim: ClaimedTarget
   readonly request: StoredRequest
-  /** Its handler has it: until then it was only fetched ahead. */
+  /** Its handler was called; before that it is only prefetched. */
   isStarted = false
-  /** Its end is on its way to the database: a claim that is over there by now was ended, and not taken. */
+  /** Its end is being saved: a claim that the database no longer has was ended, not taken. */
   isEnding = false
   /**
-   * `saved`: what is pushed from now on is on its own. `taken`: another process has it while its handler still runs here, and
-   * pushes the same again. `over`: so will its next attempt, but its handler here has ended.
+   * `saved`: items pushed later are saved alone. `taken`: its handler still runs here, but another process has claimed it and
+   * pushes the same items. `over`: its handler here has ended, and its next attempt pushes the same items.
    */
   state: 'held' | 'saved' | 'taken' | 'over' = 'held'
-  /** Saved together with the request's end, or not at all. */
+  /** Saved with the end of the request, or not at all. */
   readonly entries: Entry[] = []
 
   constructor(store: Store, claimed: ClaimedTarget) {
@@ -38,11 +38,11 @@ export class ClaimedRequest {
 export type HandlerTask = {
   /** Filled when it fetches its request. */
   request: ClaimedRequest | null
-  /** It is known that the code at hand works on it. Else that is only likely: a context is inherited by all that it begins. */
+  /** The running code certainly works on it. Without it that is only likely: an asynchronous context is inherited. */
   readonly isBound?: boolean
 }
 
-/** Which request the code at hand works on. */
+/** The request that the running code works on. */
 export const currentTask = new AsyncLocalStorage<HandlerTask>()
 
 /** Binds the function to the current request, wherever and whenever it is called. */
@@ -53,9 +53,9 @@ export function bindToTask<A extends unknown[], R>(call: (...args: A) => R): (..
 }
 
 /**
- * What a request's handler pushes is saved with the request's end, or not at all; everything else at once. When a try is
- * over, what else comes from its context may be of another request, pushed by something that this one began: it is saved, since
- * an item twice is better than none. While its handler still runs it is most likely its own, and dropped if it was taken.
+ * Pushes items. Those of a request's handler are saved with the end of the request, or not at all; all others at once. After
+ * an attempt, items from its context may belong to another request, so they are saved: an item twice is better than none.
+ * While its handler still runs they are most likely its own, and are dropped if the request was taken.
  */
 export async function push(
   session: CrawleeSession,
@@ -69,7 +69,7 @@ export async function push(
   if (request?.state === 'held') {
     for (const entry of entries) request.entries.push({ ...entry, dataset: id })
   } else if (request && isLate(request)) {
-    session.log(`${request.request.url} is not in hand any more: ${entries.length} items dropped`)
+    session.log(`${request.request.url} is no longer claimed here: ${entries.length} items dropped`)
   } else {
     // With a key each, so that a call with a lost response can be repeated.
     const call = newId()
@@ -83,7 +83,7 @@ function isLate({ state }: ClaimedRequest): boolean {
   return state === 'taken' || (state === 'over' && currentTask.getStore()?.isBound === true)
 }
 
-/** The request that is being handled, if it is kept where this is. */
+/** The request that is being handled, if it is in the same store. */
 function currentRequest({ store }: CrawleeSession): ClaimedRequest | null {
   const request = currentTask.getStore()?.request ?? null
   return request?.store === store ? request : null
@@ -94,7 +94,7 @@ function toItemKey(key: unknown): string | null {
   if (key === undefined || key === null || key === '' || Number.isNaN(key)) return null
   if (typeof key !== 'string' && typeof key !== 'number')
     throw new UsageError(
-      `itemKey() answers a text, a number, or undefined for no key, not ${typeof key}.`,
+      `itemKey() must return a text, a number, or undefined for no key, not ${typeof key}.`,
     )
   return boundedKey(escapeText(String(key)))
 }

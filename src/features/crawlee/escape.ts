@@ -1,17 +1,17 @@
 /**
- * PostgreSQL keeps no NUL and no half of a character, and pages are full of what it does not keep. Both are written as this
- * character and four digits, and so is the character itself: what is read back is what was written, on every engine.
+ * PostgreSQL stores neither NUL nor lone surrogates, which pages contain. Both, and this character itself, are written as this
+ * character and four digits, so that the text is read as it was written, on every engine.
  */
 const ESCAPE = '\u001a'
 const LONE_SURROGATE = /\p{Cs}/gu
 const DIGITS = 4
 
-/** A text that every engine keeps. */
+/** Escapes a text so that every engine stores it. */
 export function escapeText(text: string): string {
   return text.replaceAll(ESCAPE, encode).replaceAll('\0', encode).replace(LONE_SURROGATE, encode)
 }
 
-/** What it was. */
+/** Reverts `escapeText`. */
 export function unescapeText(text: string): string {
   if (!text.includes(ESCAPE)) return text
   const [first, ...rest] = text.split(ESCAPE)
@@ -21,16 +21,16 @@ export function unescapeText(text: string): string {
   return [first, ...read].join('')
 }
 
-/** Plain JSON, as of now, with every text of it escaped, names too. */
+/** Returns a copy as plain JSON, with every text escaped, names too. */
 export function escapeJson(value: unknown): unknown {
   const text = JSON.stringify(value)
-  // Nearly always there is nothing to do, which the text tells at once.
+  // Nearly always nothing needs an escape.
   return /\\u(?:0000|001a|d[89a-f])/.test(text)
     ? mapStrings(JSON.parse(text), escapeText)
     : JSON.parse(text)
 }
 
-/** What it was. */
+/** Reverts `escapeJson`. */
 export function unescapeJson(value: unknown): unknown {
   return JSON.stringify(value ?? null).includes('\\u001a') ? mapStrings(value, unescapeText) : value
 }

@@ -7,15 +7,16 @@ import type { Storage, StorageDatabase } from './store/store.ts'
 import type { CrawleeSession } from './session.ts'
 
 const DEFAULT_NAME = 'default'
-/** What a person has put there for the next crawl stays for it. */
+/** The input of the next crawl, which is kept for it. */
 const INPUT_KEY = 'INPUT'
-/** Of processes that start together one is the first: what it has just made is not set aside by the others. */
+/** Of processes that start together, the later ones do not archive what the first one has just made. */
 const JUST_CREATED_MS = 10_000
 
 /**
- * Makes room for a new crawl in the default storages, unless one is unfinished: then it goes on. That may be one on a queue
- * with a name, whose items are in the default dataset as well. Nothing is deleted: what the last crawl left is renamed, and its requests stay with its run. Every step names what it saw, and the
- * last one takes the queue away, so that it may be cut short anywhere and done by several at once.
+ * Makes room for a new crawl in the default storages, unless a crawl is unfinished: then that one continues. It may be one on
+ * a named queue, whose items are in the default dataset too. Nothing is deleted: the storages of the last crawl are renamed,
+ * and its requests stay with its run. Dropping the queue is the last step, so that an interrupted purge is repeated, and
+ * several processes may purge at once.
  */
 export async function purgeDefaults(session: CrawleeSession): Promise<void> {
   const { store, log } = session
@@ -25,7 +26,7 @@ export async function purgeDefaults(session: CrawleeSession): Promise<void> {
   const run = queue && (await session.queueStore(queue).run())
   const unfinished = await unfinishedRuns(store)
   for (const { id, source, counts } of unfinished)
-    log(`run ${shortId(id)} of ${source} goes on: ${countOpenTargets(counts)} requests are left`)
+    log(`run ${shortId(id)} of ${source} continues: ${countOpenTargets(counts)} requests are left`)
   if (unfinished.length > 0) {
     const isOtherRun = run !== null && unfinished.every(({ id }) => id !== run.id)
     if (isOtherRun)
@@ -44,11 +45,11 @@ export async function purgeDefaults(session: CrawleeSession): Promise<void> {
   if (records && (run || isOld(records)) && (await hasRecords(store, records))) {
     await copyInput(store, await archiveStorage(store, records, nameFor(records), log))
   } else if (run) {
-    // Cut short after the renaming, the last time.
+    // The last purge was interrupted after the renaming.
     await copyInput(store, archiveName(run.finishedAt ?? now, run.id))
   }
   if (queue && run) {
-    // One that was cut short before its first request was in would live on without a queue.
+    // A run that was interrupted before its first request would stay live without a queue.
     if (isLive(run.status)) await store.finishPlanning(run.id)
     await store.settle(run.id)
     await store.dropStorage(queue.id)

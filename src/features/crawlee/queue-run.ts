@@ -8,7 +8,7 @@ import type { TargetInput, Target } from '../../core/model/target.ts'
 import type { Store } from '../../core/store/store.ts'
 import type { Storage } from './store/store.ts'
 
-/** As which the runs of a queue are known. */
+/** Returns the source of a queue's runs. */
 export function queueSource(queue: string): string {
   const source = `${CRAWLEE}${queue}`
   checkSource(source)
@@ -33,7 +33,7 @@ export class QueueRun {
   readonly #options: QueueRunOptions
   #id: RunId | null = null
   #isPlanned = false
-  /** This process has seen to it that it lives, with its policy. */
+  /** This process has made it live, with its policy. */
   #isEnsured = false
   #isCancelled = false
 
@@ -43,12 +43,12 @@ export class QueueRun {
     this.#options = options
   }
 
-  /** As it is now; null before the first request. */
+  /** Reads the run; null before the first request. */
   async load(): Promise<Run | null> {
     const { store } = this.#options
     const known = this.#id && (await store.run(this.#id!))
     if (known) return known
-    // Not seen yet, or deleted by a person.
+    // Not loaded yet, or deleted.
     this.#id = null
     this.#isEnsured = false
     const newest = await store.runs({ source: this.source, limit: 1 })
@@ -62,7 +62,7 @@ export class QueueRun {
     return this.#options.store.targetsByKey(run, keys)
   }
 
-  /** All of them are targets of a live run afterwards. */
+  /** Adds targets to a live run, reopening an ended one. */
   async plan(targets: readonly TargetInput[]): Promise<void> {
     const { store } = this.#options
     for (let tries = 1; ; tries++) {
@@ -81,14 +81,14 @@ export class QueueRun {
     }
   }
 
-  /** Requests wait for it: it lives afterwards, unless it was ended while this process worked on it. */
+  /** Reopens an ended run with requests left, unless it was ended while this process worked on it. */
   async resume(): Promise<void> {
     if (this.#isCancelled) return
     this.#isEnsured = false
     await this.#ensureLive('its crawler was started again')
   }
 
-  /** A person ended it while this process worked on it. */
+  /** An operator ended it while this process worked on it. */
   get isCancelled(): boolean {
     return this.#isCancelled
   }
@@ -133,21 +133,21 @@ export class QueueRun {
     try {
       await store.enqueue({ id, source, kind: 'crawl', policy, input })
     } catch (error) {
-      // Another process was faster: its run is as good.
+      // Another process has made it.
       if (!(error instanceof AlreadyRunningError)) throw error
       const live = await store.liveRun(source)
       if (live && !this.#isOurs(live)) throw error
     }
     const run = await this.load()
     if (!run)
-      throw new RefusedError(`The run of ${source} has ended before its first request was in.`)
+      throw new RefusedError(`The run of ${source} has ended before its first request was added.`)
     return run
   }
 
   async #reopen(run: Run, because: string): Promise<void> {
     if (this.#isCancelled)
       throw new RefusedError(
-        `Run ${shortId(run.id)} was ended by a person: it takes no more requests.`,
+        `Run ${shortId(run.id)} was ended by an operator: it takes no more requests.`,
       )
     const { store, actor } = this.#options
     await store.replan({

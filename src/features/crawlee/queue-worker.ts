@@ -20,25 +20,25 @@ export type QueueWorkerOptions = {
   readonly nextWorkerId: () => WorkerId
   readonly log: (message: string) => void
   readonly onCancelled: () => void
-  /** It begins to live, or has ended. */
+  /** Its heartbeat has started or stopped. */
   readonly onActiveChange: (isAlive: boolean) => void
 }
 
-/** So many at least are fetched ahead: Crawlee asks for more when one is left. */
+/** The minimum to prefetch: Crawlee claims more when one is left. */
 const PREFETCH_MIN = 4
-/** Asked about for as long as Crawlee may still have them in mind. */
+/** So many lost requests are remembered, which Crawlee may still end. */
 const LOST_MAX = 10_000
 
 /**
- * This process as one that claims requests of a queue. Its signs of life begin with the first claim, and end when it
- * is sent to rest with nothing in hand; the next claim begins a new life.
+ * This process as a worker of a queue. Its heartbeat starts with the first claim, and stops when it is idle; the next claim
+ * starts a new one.
  */
 export class QueueWorker {
   readonly #options: QueueWorkerOptions
   readonly #held = new Map<ClaimId, ClaimedRequest>()
-  /** Requests, by id, that were taken from this process while it had them: the last ones. */
+  /** Ids of the latest requests whose claims were lost. */
   readonly #lost = new LruMap<true>(LOST_MAX)
-  /** Requests that were put in front of all others since the last claim. */
+  /** Requests added to the front of the queue since the last claim. */
   #forefrontCount = 0
   #worker: WorkerId = ''
   #heartbeat: Promise<HeartbeatClient> | null = null
@@ -55,39 +55,39 @@ export class QueueWorker {
     return this.#client ? this.#client.measure(what, call) : call()
   }
 
-  /** It shows signs of life. */
+  /** Its heartbeat is running. */
   get isActive(): boolean {
     return this.#heartbeat !== null
   }
 
-  /** What this process has, by the order in which it came. */
+  /** The claimed requests, in the order of their claims. */
   get claimed(): ClaimedRequest[] {
     return [...this.#held.values()]
   }
 
-  /** A request with this id was claimed here, and was taken from this worker. */
+  /** Whether the claim of a request with this id was lost. */
   wasLost(id: string): boolean {
     return this.#lost.get(id) === true
   }
 
   /**
-   * Claims requests: no more ahead than are being worked on, so that a process that dies leaves few under suspicion, and
-   * does not sit on what others could do; but all that was put in front, since Crawlee would handle those that it has before
-   * it asks for the rest. One that took a process down is taken alone.
+   * Claims requests. It prefetches no more than are being handled, so that a crash counts for few, and other processes get
+   * their share; but all that were added to the front, since Crawlee handles the prefetched ones first. A request that was in
+   * progress during a crash is claimed alone.
    */
-  claim(limit: number): Promise<{ claimed: ClaimedRequest[]; asked: number }> {
-    // One after the other: whether the process is empty must be true.
+  claim(limit: number): Promise<{ claimed: ClaimedRequest[]; requested: number }> {
+    // One after the other, so that `isIdle` is right.
     const next = this.#claiming.then(() => this.#claim(limit))
     this.#claiming = next.catch(() => {})
     return next
   }
 
-  /** So many come before what was fetched ahead. */
+  /** So many were added before the prefetched ones. */
   expectForefront(count: number): void {
     this.#forefrontCount += count
   }
 
-  /** The claim is over, one way or another. */
+  /** A claim has ended or was lost. */
   endClaim(request: ClaimedRequest, state: 'saved' | 'taken' | 'over'): void {
     request.state = state
     if (state !== 'saved' && request.isStarted) this.#lost.set(request.request.id, true)
@@ -108,7 +108,7 @@ export class QueueWorker {
     await (await heartbeat).stop()
   }
 
-  /** Untouched, claimable at once by anybody. */
+  /** Puts requests back unchanged: any process can claim them at once. */
   async release(requests: readonly ClaimedRequest[]): Promise<void> {
     if (requests.length === 0) return
     for (const request of requests) request.isEnding = true
@@ -120,15 +120,15 @@ export class QueueWorker {
     }
   }
 
-  async #claim(limit: number): Promise<{ claimed: ClaimedRequest[]; asked: number }> {
+  async #claim(limit: number): Promise<{ claimed: ClaimedRequest[]; requested: number }> {
     const started = this.claimed.filter(({ isStarted }) => isStarted).length
-    const asked = Math.min(limit, Math.max(PREFETCH_MIN, started, this.#forefrontCount))
+    const requested = Math.min(limit, Math.max(PREFETCH_MIN, started, this.#forefrontCount))
     const holdsCrashed = this.claimed.some(({ claim }) => claim.crashedBefore)
     const heartbeat = await (this.#heartbeat ??= this.#startHeartbeat())
     if (this.#fatal) throw this.#fatal
-    if (holdsCrashed || asked <= 0 || !heartbeat.canClaim()) return { claimed: [], asked }
+    if (holdsCrashed || requested <= 0 || !heartbeat.canClaim()) return { claimed: [], requested }
     const { store, source } = this.#options
-    const claimIds = Array.from({ length: asked }, () => newId())
+    const claimIds = Array.from({ length: requested }, () => newId())
     heartbeat.requested(claimIds)
     this.#forefrontCount = 0
     let claimed: ClaimedTarget[] = []
@@ -142,7 +142,7 @@ export class QueueWorker {
     }
     const requests = claimed.map((one) => new ClaimedRequest(store, one))
     for (const request of requests) this.#held.set(request.claim.claimId, request)
-    return { claimed: requests, asked }
+    return { claimed: requests, requested }
   }
 
   async #startHeartbeat(): Promise<HeartbeatClient> {

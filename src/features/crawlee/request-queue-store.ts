@@ -31,7 +31,7 @@ import {
 export type RequestQueueStoreOptions = QueueRunOptions &
   Omit<QueueWorkerOptions, 'source' | 'onCancelled'> & {
     readonly store: StorageDatabase
-    /** No more is to be claimed here. */
+    /** Nothing more is claimed. */
     readonly isStopping: () => boolean
     /** Nothing can be claimed, because its run was ended before this process started. Called once. */
     readonly onRunEnded: (run: Run, left: number) => void
@@ -55,7 +55,7 @@ export type RequestResult =
   | { readonly kind: 'given up'; readonly error: string }
   | { readonly kind: 'put back'; readonly error: string; readonly forefront: boolean }
 
-/** Of so many a process knows the key by the id. */
+/** So many keys are remembered by their id. */
 const ADDED_MAX = 10_000
 
 /** A queue of requests, which are targets of its run: claimed, fenced and recovered as any others. */
@@ -96,8 +96,7 @@ export class RequestQueueStore {
   }
 
   /**
-   * In the order given; one whose key is there already stays as it is. A run that was ended with some of these left is
-   * taken up again: who adds them wants them done.
+   * Adds requests in this order; one whose key exists stays as it is. An ended run with some of these left is reopened.
    */
   async add(requests: readonly NewRequest[], forefront: boolean): Promise<AddedRequest[]> {
     const keys = requests.map(({ uniqueKey }) => targetKey(uniqueKey))
@@ -123,8 +122,8 @@ export class RequestQueueStore {
   /** `left`: requests beyond those claimed now are waiting or claimed elsewhere. */
   async claim(limit: number): Promise<{ claimed: ClaimedRequest[]; hasMore: boolean }> {
     if (this.#options.isStopping()) return { claimed: [], hasMore: true }
-    const { claimed, asked } = await this.worker.claim(limit)
-    if (claimed.length > 0 && claimed.length === asked) return { claimed, hasMore: true }
+    const { claimed, requested } = await this.worker.claim(limit)
+    if (claimed.length > 0 && claimed.length === requested) return { claimed, hasMore: true }
     const run = await this.run()
     const open = run ? countOpenTargets(run.counts) : 0
     if (!run || !isLive(run.status)) {
@@ -164,7 +163,7 @@ export class RequestQueueStore {
     return found
   }
 
-  /** The end of a try: handled, given up, or back in line. False: it is no longer ours, and nothing was saved. */
+  /** Ends an attempt: handled, failed, or queued again. Returns false if the claim was lost, and nothing was saved. */
   finish(claimed: ClaimedRequest, request: NewRequest, result: RequestResult): Promise<boolean> {
     if (result.kind === 'handled') return this.#finishHandled(claimed, request)
     const { error } = result
@@ -173,7 +172,7 @@ export class RequestQueueStore {
     return this.#fail(claimed, request, { error, becomes })
   }
 
-  /** A crawler has done as much as it was asked to. Others may be at work on the rest. */
+  /** A crawler has reached its limit. Ends the run unless others work on the rest. */
   async endAtLimit(limit: string): Promise<void> {
     const run = await this.run()
     if (!run || run.counts.targets.in_progress > 0) return
@@ -187,7 +186,7 @@ export class RequestQueueStore {
     await this.#options.store.dropStorage(this.queue.id)
   }
 
-  /** Its end and all that it pushed, in one transaction. */
+  /** Saves its end and the items that it pushed in one transaction. */
   async #finishHandled(claimed: ClaimedRequest, request: NewRequest): Promise<boolean> {
     const { store } = this.#options
     const { claim } = claimed
@@ -206,7 +205,7 @@ export class RequestQueueStore {
     return true
   }
 
-  /** With the request as it is now, or as it was when it came, should it have grown too large since. */
+  /** Keeps the request as it is now, or as it was claimed if it has grown too large. */
   #checkpoint(claimed: ClaimedTarget, report: PageReport, cursor: unknown): Checkpoint {
     try {
       return makeCheckpoint(claimed, claimed, { ...report, cursor })
@@ -217,7 +216,7 @@ export class RequestQueueStore {
     }
   }
 
-  /** As it is now: what it pushed is dropped, and pushed again by the next try if there is one. */
+  /** Keeps the request as it is now, and drops its items: the next attempt pushes them again. */
   async #fail(
     claimed: ClaimedRequest,
     request: NewRequest,
@@ -232,7 +231,7 @@ export class RequestQueueStore {
       return await fail({ ...failureOptions, nextCursor: toStored(request) })
     } catch (error) {
       if (!(error instanceof UsageError)) throw error
-      // It cannot be kept as it is now, so it cannot be tried again as it is now.
+      // It cannot be stored as it is now, and so not be tried again.
       return fail({ ...failureOptions, error: messageOf(error), becomes: 'failed' })
     }
   }

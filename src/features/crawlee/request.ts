@@ -4,7 +4,7 @@ import type { TargetInput, Target } from '../../core/model/target.ts'
 import { iso } from '../../core/model/time.ts'
 import { escapeText, escapeJson, unescapeText, unescapeJson } from './escape.ts'
 
-/** A request as Crawlee hands it over: plain JSON, with whatever else Crawlee has in it. */
+/** A request as Crawlee passes it: plain JSON, with all of Crawlee's own fields. */
 export type StoredRequest = {
   readonly id: string
   readonly url: string
@@ -14,14 +14,14 @@ export type StoredRequest = {
   readonly [field: string]: unknown
 }
 
-/** One that is to be kept; whatever else is in it is kept as well. */
+/** A request to store; its other fields are stored too. */
 export type NewRequest = { readonly url: string; readonly uniqueKey: string }
 
 const ID_LENGTH = 15
-/** What the store takes as a key of a target. */
+/** The maximum for a target's key. */
 const KEY_BYTES_MAX = 1_000
 
-/** The id that Crawlee itself makes of a unique key: it remembers requests by it. */
+/** The id that Crawlee itself derives from a unique key. */
 export function requestId(uniqueKey: string): string {
   return hash('sha256', uniqueKey, 'base64').replace(/[+/=]/g, '').slice(0, ID_LENGTH)
 }
@@ -43,7 +43,7 @@ export function requestToTarget(request: NewRequest, forefront: boolean): Target
   return { key, url, cursor: toStored(request), ...(forefront && { forefront }) }
 }
 
-/** What its next handler gets. One that had been given up and was put back in line by a person begins anew. */
+/** The request for its next handler. One that had failed and was retried by an operator starts with no retries. */
 export function claimToRequest(
   claimed: Pick<ClaimedTarget, 'cursor' | 'key' | 'url'>,
 ): StoredRequest {
@@ -72,12 +72,12 @@ function parseCursor(cursor: unknown): Partial<StoredRequest> {
   return unescapeJson(cursor) ?? {}
 }
 
-/** For Crawlee: nothing will be done about it any more, whatever became of it. */
+/** Whether Crawlee counts it as handled: it has ended in any way. */
 export function isHandled({ status }: Pick<Target, 'status'>): boolean {
   return status !== 'planned' && status !== 'in_progress'
 }
 
-/** Crawlee checks what it gets back, and takes a null for a mistake. */
+/** Crawlee rejects nulls. */
 function withoutNulls(request: Record<string, unknown>): StoredRequest {
   const present = Object.entries(request).filter(
     ([, value]) => value !== null && value !== undefined,

@@ -41,20 +41,20 @@ export type ItemKey = (
   dataset: string,
 ) => string | number | null | undefined
 
-/** A crawler that is at work in this process, as far as it can be asked to stop. */
+/** A crawler of this process that can be stopped. */
 export type StoppableCrawler = {
   readonly running?: boolean
-  /** The one that it works on, once it knows. */
+  /** The queue that it works on, once it is open. */
   readonly requestQueue?: { readonly id?: string }
   stop(reason?: string): void
 }
 
-/** What all storages of a process share: the database, the queues it works on, and what a signal does to them. */
+/** What all storages of a process share: the database, its queues, and the handling of signals. */
 export class CrawleeSession {
   readonly store: StorageDatabase
   readonly itemKey: ItemKey
   readonly log: (line: string) => void
-  /** In whose name the books are kept: they are tidied up when it retires. */
+  /** The writer of the counters, which becomes the first worker: they are folded when it retires. */
   #writerId: WorkerId | null
   readonly #db: string
   readonly #policy: Policy
@@ -64,9 +64,9 @@ export class CrawleeSession {
   readonly #handlesSignals: boolean
   #isRemainderLogged = false
   readonly #crawlers = new Set<StoppableCrawler>()
-  /** Of these, those that have not ended: in Crawlee one is running until its storage has come to rest. */
+  /** Those that have not ended. In Crawlee `running` stays true until the storage was torn down. */
   readonly #running = new Set<StoppableCrawler>()
-  /** Queues, by id, that a crawler has left because it had done as much as it was asked to: by what it was told so. */
+  /** The option that ended the crawl of a queue, by the queue's id. */
   readonly #reachedLimits = new Map<Id, string>()
 
   private constructor(
@@ -113,7 +113,7 @@ export class CrawleeSession {
     return this.#signals.stoppedBy !== null
   }
 
-  /** The requests of a queue: one book per queue and process, however many ask for it. */
+  /** Returns the requests of a queue: the same object for each queue. */
   queueStore(queue: Storage): RequestQueueStore {
     const known = this.#queueStores.get(queue.id)
     if (known) return known
@@ -136,7 +136,7 @@ export class CrawleeSession {
     return queueStore
   }
 
-  /** It is about to begin: a stop that has been asked for holds for it as well. */
+  /** A crawler is about to begin. If this process is stopping, it is stopped too. */
   crawlerStarted(crawler: StoppableCrawler): void {
     for (const one of this.#crawlers) if (!one.running) this.#crawlers.delete(one)
     this.#crawlers.add(crawler)
@@ -144,7 +144,7 @@ export class CrawleeSession {
     if (this.isStopping) crawler.stop()
   }
 
-  /** It has ended: its storage comes to rest next. `limit`: the option that ended it, if its next start is to begin anew. */
+  /** A crawler has ended. `limit`: the option that ended it, if its next start begins a new crawl. */
   crawlerEnded(crawler: StoppableCrawler, limit: string | null = null): void {
     this.#running.delete(crawler)
     const queue = crawler.requestQueue?.id
@@ -214,7 +214,7 @@ export class CrawleeSession {
   async #release(which: (request: { isStarted: boolean }) => boolean): Promise<void> {
     const workers = [...this.#queueStores.values()].map(({ worker }) => worker)
     await Promise.all(workers.map((worker) => worker.release(worker.claimed.filter(which)))).catch(
-      (error: unknown) => this.log(`could not hand back: ${messageOf(error)}`),
+      (error: unknown) => this.log(`requests could not be released: ${messageOf(error)}`),
     )
   }
 
@@ -225,10 +225,12 @@ export class CrawleeSession {
     for (const queueStore of this.#queueStores.values()) {
       const run = await queueStore.run()
       const left = run ? countOpenTargets(run.counts) : 0
-      // One that was ended, as with a queue that was dropped, has nothing left that anybody wants.
+      // A run that was ended, as by dropping its queue, has nothing left to do.
       if (!run || !isLive(run.status) || left === 0) continue
       const { name } = queueStore.queue
-      this.log(`stopped by ${signal}: ${left} requests of ${name} are left. Start again to go on.`)
+      this.log(
+        `stopped by ${signal}: ${left} requests of ${name} are left. Start again to continue.`,
+      )
       process.exitCode ||= EXIT.resumable
     }
   }

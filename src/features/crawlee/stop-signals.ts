@@ -10,13 +10,13 @@ export type StopSignalsOptions = {
   readonly log: (message: string) => void
 }
 
-/** Of the deadline, what is kept for handing back. */
+/** The part of the deadline that is left for releasing. */
 const RELEASE_MS = 2_000
 const STOP_TIMEOUT_MS = STOP_DEADLINE_MS - RELEASE_MS
 
 /**
- * What SIGTERM and SIGINT do while requests are claimed: the first asks the crawlers to stop, the second ends at once,
- * and so does the deadline. While nothing is claimed they do what they would do without us.
+ * Handles SIGTERM and SIGINT while requests are claimed: the first stops the crawlers, the second ends the process at once,
+ * and so does the deadline. While nothing is claimed they are not handled.
  */
 export class StopSignals {
   readonly #options: StopSignalsOptions
@@ -27,7 +27,7 @@ export class StopSignals {
     this.#options = options
   }
 
-  /** The signal that came; null while none has. */
+  /** The first signal; null before it. */
   get stoppedBy(): NodeJS.Signals | null {
     return this.#stoppedBy
   }

@@ -407,7 +407,7 @@ for (const engine of isLong ? [sqliteEngine, postgresEngine] : [sqliteEngine]) {
       await outlives()
 
       assert.deepEqual((await dataset.getData()).items, [{ by: 1 }, { by: 'later' }])
-      assert.ok(said.some((line) => /is not in hand any more: 1 items dropped/.test(line)))
+      assert.ok(said.some((line) => /is no longer claimed here: 1 items dropped/.test(line)))
     })
 
     test('a request reclaimed without a crawler belongs to the next one to fetch it', async () => {

@@ -78,7 +78,7 @@ export class RequestQueue
     }
   }
 
-  /** Called when a request goes to its handler: from here on what is pushed belongs to it. */
+  /** Called when a request goes to its handler: items pushed from now on belong to it. */
   async prolongRequestLock(
     id: string,
     { lockSecs }: crawlee.ProlongRequestLockOptions,
@@ -91,7 +91,7 @@ export class RequestQueue
     return { lockExpiresAt: new Date(Date.now() + lockSecs * 1_000) }
   }
 
-  /** Crawlee puts a request back and unlocks it afterwards: by then it may be in other hands. */
+  /** Crawlee puts a request back and unlocks it afterwards, when another process may have claimed it. */
   async deleteRequestLock(id: string): Promise<void> {
     if (this.#requeued.delete(id)) throw notClaimedError(id)
     const queueStore = await this.#queueStore()
@@ -114,7 +114,7 @@ export class RequestQueue
     { forefront = false }: crawlee.RequestOptions = {},
   ): Promise<crawlee.BatchAddRequestsResult> {
     const added = await (await this.#queueStore()).add(requests.map(checkRequest), forefront)
-    // Crawlee asks again for ever for what is called unprocessed here: what cannot be kept is an error.
+    // Crawlee repeats unprocessed requests for ever, so one that cannot be stored is an error.
     return { processedRequests: added.map(toProcessed), unprocessedRequests: [] }
   }
 
@@ -143,7 +143,7 @@ export class RequestQueue
   }
 
   deleteRequest(): Promise<never> {
-    const message = 'Requests are kept. `unstuck park` sets one aside that is not wanted.'
+    const message = 'Requests are kept. `unstuck park` takes one out.'
     return Promise.reject(new UsageError(message))
   }
 
@@ -161,7 +161,7 @@ export class RequestQueue
     return { requestId: request.id, wasAlreadyPresent: true, wasAlreadyHandled: true }
   }
 
-  /** The claim that this handler was given; the request may be claimed elsewhere since. */
+  /** Returns the claim of the running handler; the request may have been claimed again since. */
   #claimed(queueStore: RequestQueueStore, id: string): ClaimedRequest | undefined {
     const own = currentTask.getStore()?.request
     return own?.request.id === id && own.claim.source === queueStore.source
@@ -196,10 +196,10 @@ function checkRequest<T extends NewRequest>(request: T): T {
 }
 
 function notClaimedError(id: string): UsageError {
-  return new UsageError(`Request ${id} is not in hand here: it was handled, released, or taken.`)
+  return new UsageError(`Request ${id} is not claimed here: it was handled, released, or taken.`)
 }
 
-/** A request as Crawlee gives it back after a try. */
+/** A request as Crawlee returns it after an attempt. */
 type TriedRequest = {
   readonly handledAt?: string
   readonly errorMessages?: readonly string[]
@@ -209,7 +209,7 @@ type TriedRequest = {
 /** Crawlee's state of a request whose error handler runs. */
 const ERROR_HANDLER_STATE = 5
 
-/** What became of it. Crawlee calls handled what it has given up as well, and tells the two apart in its own notes only. */
+/** The result of an attempt. Crawlee marks failed requests as handled too; only its own state differs. */
 export function resultOf(request: TriedRequest, forefront: boolean): RequestResult {
   const { handledAt, errorMessages = [], userData } = request
   const error = (errorMessages.at(-1) ?? 'put back by the crawler').split('\n', 1)[0]!

@@ -66,7 +66,7 @@ for (const engine of isLong ? [sqliteEngine, postgresEngine] : [sqliteEngine]) {
       said = []
       assert.equal(await crawlShop(urls(3)), 2)
 
-      assert.ok(said.some((line) => /crawlee\/shop goes on: 2 requests are left/.test(line)))
+      assert.ok(said.some((line) => /crawlee\/shop continues: 2 requests are left/.test(line)))
       const dataset = await store.storage('dataset', 'default')
       const { total } = await store.entries(dataset!.id, { offset: 0, limit: 9, desc: false })
       assert.equal(total, 3, 'the items of both starts')
@@ -212,7 +212,7 @@ for (const engine of isLong ? [sqliteEngine, postgresEngine] : [sqliteEngine]) {
       assert.deepEqual([first.seen, first.input], [1, null])
       const second = await crawlDefault(page, urls(3))
       assert.ok(
-        said.some((line) => /goes on: 2 requests are left/.test(line)),
+        said.some((line) => /continues: 2 requests are left/.test(line)),
         said.join('\n'),
       )
       assert.deepEqual(second.items.length, 3, 'the items of both')

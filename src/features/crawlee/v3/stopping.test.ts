@@ -47,7 +47,7 @@ describe('a crawl of Crawlee that is stopped', () => {
       await storage.teardown()
 
       assert.deepEqual(left(), [
-        `stopped by ${signal}: 2 requests of default are left. Start again to go on.`,
+        `stopped by ${signal}: 2 requests of default are left. Start again to continue.`,
       ])
       assert.equal(process.exitCode, EXIT.resumable)
     })
