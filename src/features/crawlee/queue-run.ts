@@ -46,7 +46,7 @@ export class QueueRun {
   /** Reads the run; null before the first request. */
   async load(): Promise<Run | null> {
     const { store } = this.#options
-    const known = this.#id && (await store.run(this.#id!))
+    const known = this.#id && (await store.run(this.#id))
     if (known) return known
     // Not loaded yet, or deleted.
     this.#id = null

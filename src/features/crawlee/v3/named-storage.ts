@@ -10,7 +10,7 @@ export type StorageType<Info> = {
   readonly label: string
   /** Throws on a name that cannot be used. */
   readonly checkName?: (name: string) => unknown
-  toInfo(session: CrawleeSession, storage: Storage): Info | Promise<Info>
+  readonly toInfo: (session: CrawleeSession, storage: Storage) => Info | Promise<Info>
 }
 
 const PAGE_SIZE = 1_000
