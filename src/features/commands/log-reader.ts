@@ -3,7 +3,7 @@ import { open, realpath, type FileHandle } from 'node:fs/promises'
 import { UsageError } from '../../core/model/errors.ts'
 import type { RunId } from '../../core/model/id.ts'
 import { rotatedFiles, followFile, lastLinesOffset } from '../../lib/files/follow-file.ts'
-import { LineSplitter } from '../../lib/files/line-splitter.ts'
+import { LineSplitter } from '../../lib/files/lines.ts'
 import { isLogPathOf } from '../../lib/files/data-folder.ts'
 import { parseLogLine, type LogLine, type LogStream } from './log-file.ts'
 

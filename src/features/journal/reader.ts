@@ -1,8 +1,11 @@
-import { createReadStream, type ReadStream } from 'node:fs'
+import { createReadStream, constants, type ReadStream } from 'node:fs'
+import { access, stat, open } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import { createZstdDecompress } from 'node:zlib'
+import { messageOf, NotFoundError, UsageError } from '../../core/model/errors.ts'
+import { followFile, lastLinesOffset } from '../../lib/files/follow-file.ts'
 import { LINE_BYTES_MAX } from '../../lib/files/journal.ts'
-import { LineSplitter } from '../../lib/files/line-splitter.ts'
+import { LineSplitter } from '../../lib/files/lines.ts'
 
 export type JournalEntry = { readonly time?: unknown; readonly type?: unknown } & Readonly<
   Record<string, unknown>
@@ -84,4 +87,43 @@ function parse(bytes: Buffer): JournalEntry | null {
   } catch {
     return null
   }
+}
+
+/** Returns size and time of a journal. Throws, with advice, if it cannot be read. */
+export async function statJournal(path: string): Promise<{ size: number; mtimeMs: number }> {
+  try {
+    const { size, mtimeMs, ...facts } = await stat(path)
+    if (facts.mode !== undefined && (facts.mode & constants.S_IFMT) === constants.S_IFDIR) {
+      throw new UsageError(
+        `${path} is a folder. Give the journal of one worker, such as ${path}/WORKER.jsonl.`,
+      )
+    }
+    await access(path, constants.R_OK)
+    return { size, mtimeMs }
+  } catch (error) {
+    if (error instanceof UsageError) throw error
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') {
+      throw new NotFoundError(
+        `file ${path}`,
+        'Workers keep their journals beside the database, in .unstuck/journal.',
+      )
+    }
+    throw new UsageError(`${path} cannot be read: ${messageOf(error)}.`, { cause: error })
+  }
+}
+
+/** Returns where the last `count` lines of a plain journal begin. */
+export async function journalTailOffset(path: string, count: number): Promise<number> {
+  await using file = await open(path)
+  // Closed when the function returns.
+  return await lastLinesOffset(file, count)
+}
+
+/** Yields the entries from a position on, then new ones, until the signal fires. */
+export async function* followJournal(
+  path: string,
+  start: number,
+  signal: AbortSignal,
+): AsyncGenerator<JournalEntry> {
+  yield* entriesOf(followFile(path, await open(path), start, { signal }), nothingSkipped())
 }

@@ -3,7 +3,7 @@ import { open, readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isId, type RunId } from '../../core/model/id.ts'
 import type { JournalEntry } from './reader.ts'
-import { readLines } from '../../lib/files/read-lines.ts'
+import { readLines } from '../../lib/files/lines.ts'
 
 /** The search reads the ends of the newest journals in a folder. */
 const JOURNALS_MAX = 50

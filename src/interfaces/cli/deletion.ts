@@ -10,9 +10,8 @@ import {
   type PlannedDeletion,
 } from '../../presenters/deletion.ts'
 import { confirmByTyping } from './confirm.ts'
-import { printFirst } from '../../lib/terminal/long-lists.ts'
+import { printFirst, type TextWriter } from '../../lib/terminal/text-writer.ts'
 import { ROWS_MAX } from '../../lib/text/sentence.ts'
-import type { TextWriter } from '../../lib/terminal/text-writer.ts'
 import { plural, formatRunStatus } from '../../presenters/format.ts'
 import type { CommandResult, Output } from '../../contracts/command.ts'
 

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { TEST_ROUTES } from '../../testing/http-test-routes.ts'
 import { createHttpTestContext, type HttpTestContext } from '../../testing/http-test-context.ts'
 import { makeHostCheck, isLoopback } from '../../lib/http/host-check.ts'
-import { RateLimit } from '../../lib/http/rate-limit.ts'
+import { RateLimit } from '../../lib/http/limits.ts'
 import { addToken, removeToken, tokensPath } from '../../app/tokens.ts'
 
 const routes = { app: { routes: TEST_ROUTES } }

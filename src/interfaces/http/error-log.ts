@@ -1,5 +1,5 @@
 import { messageOf } from '../../core/model/errors.ts'
-import { RateLimit } from '../../lib/http/rate-limit.ts'
+import { RateLimit } from '../../lib/http/limits.ts'
 import type { HttpError } from '../../lib/http/errors.ts'
 
 /** Refusals because of the caller, its origin or its rate; not those of invalid requests. */

@@ -2,7 +2,7 @@ import { PlanChangedError, StoreUnavailableError, UnstuckError } from '../../cor
 import { redact } from '../../core/model/redact.ts'
 import type { BodyErrors } from '../../lib/http/body.ts'
 import { HttpError } from '../../lib/http/errors.ts'
-import type { CallErrors } from '../../lib/http/validate-call.ts'
+import type { CallErrors } from '../../lib/http/route.ts'
 
 export function unauthorized(): HttpError {
   return new HttpError(

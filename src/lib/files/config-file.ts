@@ -1,7 +1,7 @@
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
-import { withConnections } from './database-address.ts'
 import { assertTrusted } from '../../core/host/trusted-path.ts'
+import { withConnections } from './database-address.ts'
 
 const CONFIG_NAMES = [
   'unstuck.config.ts',
@@ -73,4 +73,32 @@ export function defaultAddress(folder: string): string {
 /** Whether anything can be at an address: a server is asked, a file is looked for. */
 export function databaseExists(address: string): boolean {
   return !address.startsWith('sqlite:') || existsSync(address.slice('sqlite:'.length))
+}
+
+/** The nearest package.json decides whether Node reads a .ts file as a module. */
+export function nearestPackage(folder: string): { path: string; isModule: boolean } | null {
+  const path = findUpwards(folder, 'package.json')
+  return path === null ? null : { path, isModule: typeIn(path) === 'module' }
+}
+
+/** Returns the file name of a new config that Node reads as a module. */
+export function configNameFor(folder: string): string {
+  return nearestPackage(folder)?.isModule === false ? 'unstuck.config.mts' : 'unstuck.config.ts'
+}
+
+/** Returns the nearest file of this name, in the folder or above it. */
+export function findUpwards(from: string, name: string): string | null {
+  for (let folder = from; ; folder = dirname(folder)) {
+    const path = join(folder, name)
+    if (existsSync(path)) return path
+    if (folder === dirname(folder)) return null
+  }
+}
+
+function typeIn(path: string): unknown {
+  try {
+    return (JSON.parse(readFileSync(path, 'utf8')) as { type?: unknown } | null)?.type
+  } catch {
+    return undefined
+  }
 }

@@ -8,8 +8,13 @@ import * as fc from 'fast-check'
 import type { UnstuckEvent } from '../../core/model/event.ts'
 import { temporaryFolder } from '../../testing/sqlite-engine.ts'
 import { LINE_BYTES_MAX, openJournal } from './journal.ts'
-import { nothingSkipped, readJournal, type JournalEntry } from '../../features/journal/reader.ts'
-import { followJournal, journalTailOffset } from '../../features/journal/tail.ts'
+import {
+  nothingSkipped,
+  readJournal,
+  followJournal,
+  journalTailOffset,
+  type JournalEntry,
+} from '../../features/journal/reader.ts'
 
 const STOP: UnstuckEvent = { type: 'worker_stop', reason: 'the test is over' }
 

@@ -28,13 +28,12 @@ import {
   type EvaluatedProposal,
   type Report,
 } from './report.ts'
-import { findConfig } from '../../../lib/files/config-file.ts'
+import { findConfig, configNameFor } from '../../../lib/files/config-file.ts'
 import type { TextWriter } from '../../../lib/terminal/text-writer.ts'
 import type { AdoptedOptions, Mapping } from '../mapping.ts'
 import { ADOPTED_SECTION, readAdopted } from '../config.ts'
 import { DEFAULT_POLICY } from '../../../core/model/policy.ts'
 import { PRESETS } from '../../../core/model/policy-of.ts'
-import { configNameFor } from '../../../lib/files/package-type.ts'
 import { defineCommand, type Output } from '../../../contracts/command.ts'
 import { option } from '../../../contracts/options.ts'
 

@@ -6,7 +6,7 @@ import {
 } from '../../../core/model/errors.ts'
 import type { BodyErrors } from '../../../lib/http/body.ts'
 import { HttpError } from '../../../lib/http/errors.ts'
-import type { CallErrors } from '../../../lib/http/validate-call.ts'
+import type { CallErrors } from '../../../lib/http/route.ts'
 
 /** Callers without a token are disconnected: a kept connection would take the place of an authenticated one. */
 const CLOSE_CONNECTION = { connection: 'close' }

@@ -2,10 +2,9 @@ import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { abortable } from '../../../core/worker/abortable.ts'
 import type { RunHandle } from '../../../core/worker/run-handle.ts'
 import { hasBody, readJson } from '../../../lib/http/body.ts'
-import { ConcurrencyLimit } from '../../../lib/http/limit-concurrency.ts'
+import { ConcurrencyLimit } from '../../../lib/http/limits.ts'
 import type { JsonRequest } from '../../../lib/http/node-adapter.ts'
-import type { Input } from '../../../lib/http/route.ts'
-import { validateCall } from '../../../lib/http/validate-call.ts'
+import { validateCall, type Input } from '../../../lib/http/route.ts'
 import {
   BODY_ERRORS,
   CALL_ERRORS,

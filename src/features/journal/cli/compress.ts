@@ -2,7 +2,7 @@ import { UsageError } from '../../../core/model/errors.ts'
 import { humanizeDuration } from '../../../core/model/time.ts'
 import { unstuckCommand } from '../../../lib/text/shell-command.ts'
 import { compressJournal } from '../compress.ts'
-import { statJournal } from './stat-journal.ts'
+import { statJournal } from '../reader.ts'
 import { defineCommand } from '../../../contracts/command.ts'
 import { argument, option } from '../../../contracts/options.ts'
 

@@ -1,6 +1,5 @@
-import { nothingSkipped, readJournal, type JournalEntry } from '../reader.ts'
+import { nothingSkipped, readJournal, statJournal, type JournalEntry } from '../reader.ts'
 import { safeJson } from '../../../lib/text/safe-text.ts'
-import { statJournal } from './stat-journal.ts'
 import { describeSkipped, isFailure, recordSentence } from '../../../presenters/event.ts'
 import { defineCommand, type CommandResult, type Output } from '../../../contracts/command.ts'
 import { argument, option } from '../../../contracts/options.ts'
@@ -36,15 +35,15 @@ export const command = defineCommand({
             ],
             Object.entries(counts).map(([type, count]) => [type, String(count)]),
           )
-          const remark = describeSkipped(skipped)
-          if (remark) writer.paragraph({ text: remark, style: 'warn' })
+          const warning = describeSkipped(skipped)
+          if (warning) writer.paragraph({ text: warning, style: 'warn' })
         },
       }
     }
     if (json) return writeDocument(entries, () => skipped, output)
     await writeLines(entries, output)
-    const remark = describeSkipped(skipped)
-    if (remark) output.note(remark)
+    const warning = describeSkipped(skipped)
+    if (warning) output.note(warning)
   },
 })
 

@@ -1,8 +1,13 @@
-import { nothingSkipped, readJournal, type JournalEntry } from '../reader.ts'
-import { followJournal, journalTailOffset } from '../tail.ts'
+import {
+  nothingSkipped,
+  readJournal,
+  statJournal,
+  followJournal,
+  journalTailOffset,
+  type JournalEntry,
+} from '../reader.ts'
 import { safeJson } from '../../../lib/text/safe-text.ts'
 import { UsageError } from '../../../core/model/errors.ts'
-import { statJournal } from './stat-journal.ts'
 import { recordSentence } from '../../../presenters/event.ts'
 import { untilInterrupted } from '../../../lib/process/until-interrupted.ts'
 import { defineCommand } from '../../../contracts/command.ts'

@@ -1,8 +1,7 @@
 import { basename, dirname, extname, relative } from 'node:path'
 import process from 'node:process'
 import { UsageError } from '../../../core/model/errors.ts'
-import { findConfig } from '../../../lib/files/config-file.ts'
-import { configNameFor } from '../../../lib/files/package-type.ts'
+import { findConfig, configNameFor } from '../../../lib/files/config-file.ts'
 import {
   adviceFor,
   detectProject,
@@ -10,17 +9,17 @@ import {
   type Advice,
   type Project,
 } from '../init/project.ts'
-import { renderTemplate } from '../init/templates.ts'
-import { readSupervisors, supervisor, SUPERVISOR_NAMES } from '../init/supervisors.ts'
-import type { SupervisorName } from '../init/supervisors.ts'
-import { shellWord } from '../../../lib/text/shell-command.ts'
 import {
+  renderTemplate,
   writeNewFile,
   updateGitignore,
   ALREADY_EXISTS,
   type WriteOptions,
   type FileResult,
 } from '../init/write.ts'
+import { readSupervisors, supervisor, SUPERVISOR_NAMES } from '../init/supervisors.ts'
+import type { SupervisorName } from '../init/supervisors.ts'
+import { shellWord } from '../../../lib/text/shell-command.ts'
 import type { TextWriter } from '../../../lib/terminal/text-writer.ts'
 import { pad, widthOf } from '../../../lib/terminal/width.ts'
 import { defineCommand } from '../../../contracts/command.ts'

@@ -11,7 +11,7 @@ import {
 import { confirm } from '../confirm.ts'
 import { findRun, findTargets } from '../../../presenters/find.ts'
 import { describeUnknownGroups } from '../unknown-groups.ts'
-import { printFirst } from '../../../lib/terminal/long-lists.ts'
+import { printFirst } from '../../../lib/terminal/text-writer.ts'
 import { plural } from '../../../presenters/format.ts'
 import { defineCommand } from '../../../contracts/command.ts'
 import { argument, option } from '../../../contracts/options.ts'

@@ -5,8 +5,15 @@ import { newId } from '../../../core/model/id.ts'
 import type { Inspection } from '../../../features/inspection/store/store.ts'
 import type { Worker as WorkerView } from '../../../presenters/records.ts'
 import { TextWriter } from '../../../lib/terminal/text-writer.ts'
-import { reachedFinding, schemaFinding, writableFinding } from './database.ts'
-import { durabilityFinding } from './durability.ts'
+import { reachedFinding, schemaFinding, writableFinding, serverFindings } from './database.ts'
+import {
+  durabilityFinding,
+  diskFinding,
+  fileSystemFinding,
+  formatBytes,
+  sizeFinding,
+  walFinding,
+} from './storage.ts'
 import {
   exitCodeOf,
   fromError,
@@ -18,10 +25,8 @@ import {
 } from '../../../presenters/finding.ts'
 import { trackingFinding } from '../../../features/commands/check.ts'
 import { guaranteeFindings } from '../../../presenters/guarantees.ts'
-import { serverFindings } from './server.ts'
 import { runtimeFinding } from './configuration.ts'
-import { diskFinding, fileSystemFinding, formatBytes, sizeFinding, walFinding } from './storage.ts'
-import { printFindings, summarize } from './text.ts'
+import { printFindings, summarize } from '../commands/doctor.ts'
 import { workersFinding } from './workers.ts'
 import {
   type PostgresFacts,

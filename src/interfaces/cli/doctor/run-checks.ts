@@ -4,7 +4,7 @@ import type { Database } from '../../../contracts/database.ts'
 import type { Settings } from '../../../contracts/settings.ts'
 import type { Feature } from '../../../contracts/feature.ts'
 import { FEATURES } from '../../../features/index.ts'
-import { readHostFacts } from './platform.ts'
+import { readHostFacts, platformFinding, readProcessTable, signalsFinding } from './platform.ts'
 import { type Inspection, INSPECTION_STORE } from '../../../features/inspection/store/store.ts'
 import { makePolicyOf, NO_OVERRIDES } from '../../../core/model/policy-of.ts'
 import { currentUser } from '../../../lib/process/this-process.ts'
@@ -18,24 +18,22 @@ import {
   schemaFinding,
   unreachedFinding,
   writableFinding,
+  serverFindings,
 } from './database.ts'
-import { obstacleTo, volumesOf } from './disks.ts'
-import { durabilityFinding } from './durability.ts'
-import { attempt, type Attempt, type Finding } from '../../../presenters/finding.ts'
-import { platformFinding } from './platform.ts'
-import { readProcessTable } from './process-table.ts'
-import { guaranteeFindings } from '../../../presenters/guarantees.ts'
-import { serverFindings } from './server.ts'
-import { addressFinding, configFinding, runtimeFinding } from './configuration.ts'
-import { signalsFinding } from './signals.ts'
 import {
+  obstacleTo,
+  volumesOf,
   diskFinding,
   fileSystemFinding,
   lockFilesFinding,
   sizeFinding,
   walFinding,
   unreadableDiskFinding,
+  durabilityFinding,
 } from './storage.ts'
+import { attempt, type Attempt, type Finding } from '../../../presenters/finding.ts'
+import { guaranteeFindings } from '../../../presenters/guarantees.ts'
+import { addressFinding, configFinding, runtimeFinding } from './configuration.ts'
 import { isWorking, runsFinding, workersFinding } from './workers.ts'
 import {
   readDatabaseInfo,

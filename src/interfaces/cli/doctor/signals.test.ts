@@ -5,8 +5,7 @@ import process from 'node:process'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { temporaryFolder } from '../../../testing/sqlite-engine.ts'
-import { readProcessTable } from './process-table.ts'
-import { signalsFinding, type ProcessTable } from './signals.ts'
+import { readProcessTable, signalsFinding, type ProcessTable } from './platform.ts'
 
 /** From PID 1 down to the parent of unstuck, as they stand in /proc. */
 function table(...argvs: string[][]): ProcessTable {

@@ -11,8 +11,7 @@ import { temporaryFolder } from '../../../testing/sqlite-engine.ts'
 import { unstuck } from '../../../testing/unstuck-cli.ts'
 import { shellQuote } from '../commands/init.ts'
 import { slugify } from './project.ts'
-import { renderTemplate } from './templates.ts'
-import { withUnstuckIgnored } from './write.ts'
+import { renderTemplate, withUnstuckIgnored } from './write.ts'
 
 const ROOT = fileURLToPath(new URL('../../../..', import.meta.url))
 const STARTER = ['unstuck.config.ts', 'crawl.ts', '.gitignore']

@@ -3,7 +3,7 @@ import { userInfo } from 'node:os'
 import { basename, extname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import process from 'node:process'
 import { UsageError } from '../../../core/model/errors.ts'
-import { findUpwards, nearestPackage } from '../../../lib/files/package-type.ts'
+import { findUpwards, nearestPackage } from '../../../lib/files/config-file.ts'
 import type { SupervisorName } from './supervisors.ts'
 
 /** The source of the example crawl, and of the units and images made for it. */

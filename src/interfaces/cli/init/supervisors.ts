@@ -3,7 +3,7 @@ import { UsageError } from '../../../core/model/errors.ts'
 import { STOP_DEADLINE_MS } from '../../../core/model/policy.ts'
 import { shellWord } from '../../../lib/text/shell-command.ts'
 import type { Facts } from './project.ts'
-import { renderTemplate, type NewFile } from './templates.ts'
+import { renderTemplate, type NewFile } from './write.ts'
 
 /** Files for one way to run a crawl, and the commands that install them. */
 type Supervisor = {

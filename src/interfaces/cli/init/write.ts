@@ -1,7 +1,6 @@
 import { existsSync, lstatSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { messageOf, UsageError } from '../../../core/model/errors.ts'
-import type { NewFile } from './templates.ts'
 
 export type FileResult = {
   readonly path: string
@@ -72,4 +71,32 @@ export function withUnstuckIgnored(text: string): string | null {
   const end = text.includes('\r\n') ? '\r\n' : '\n'
   const before = text === '' || text.endsWith('\n') ? text : text + end
   return `${before}${ENTRY}${end}`
+}
+
+/** A file to write. */
+export type NewFile = {
+  /** Relative to the folder, with forward slashes. */
+  readonly path: string
+  readonly text: string
+  /** Printed beside the path. */
+  readonly about: string
+  /** With a byte order mark, as Windows writes such files. Default: UTF-8. */
+  readonly utf16?: true
+}
+
+const FOLDER = new URL('../../../../examples/init/', import.meta.url)
+
+/** Reads a file of examples/init and replaces each `__NAME__` in it. */
+export function renderTemplate(
+  name: string,
+  values: Readonly<Record<string, string>> = {},
+): string {
+  return readFileSync(new URL(name, FOLDER), 'utf8').replaceAll(
+    /__([A-Z]+)__/g,
+    (_, key: string) => {
+      const value = values[key]
+      if (value === undefined) throw new Error(`${name}: there is no value for ${key}`)
+      return value
+    },
+  )
 }
