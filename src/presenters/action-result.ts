@@ -30,6 +30,7 @@ export function actionResultView(result: ActionResult) {
     run: run && runView(run),
     targets,
     count: isOnRun ? Math.max(1, targets) : targets,
+    summary: sentences.filter((sentence) => sentence !== NOTHING_CHANGED).join(' '),
     sections: [{ heading: null, sentences: [...sentences] }],
     dryRun,
     undo,

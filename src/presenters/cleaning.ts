@@ -159,6 +159,7 @@ export function presentCleaning(
         actions: isDone ? [] : [cleanAction({ runs: [run.id] })],
       })),
       cleaned: views,
+      count: isDone ? applied : planned.length,
       dryRun,
       plan: planHash(planned),
       command: unstuckCommand('clean', runs.map(shortId), { auto: true, age }),

@@ -10,6 +10,7 @@ import { shortId, type RunId } from '../core/model/id.ts'
 import type { ActionContext } from '../core/recovery/context.ts'
 import { resetFailed, unpark } from '../core/recovery/operator-actions.ts'
 import type { DeadLetter, Store } from '../core/store/store.ts'
+import { FROM_PAGE } from './allowed-actions.ts'
 import { retryDeadLettersAction } from './bulk-actions.ts'
 import { readDeadLetters, type DeadLetterGroups, type DeadLetterSelection } from './dead-letters.ts'
 import { isParkedOrStuck } from '../core/decide/allowed-actions.ts'
@@ -153,7 +154,34 @@ function toRetryResult(
   const targets = runs.reduce((total, one) => total + one.targets, 0)
   const isWhole = !dryRun && targets === letters.length
   const before = letters.map((letter) => ({ ...letter, lastError: letter.error || null }))
-  return { targets, left, runs, dryRun, plan, undo: isWhole ? undoByPark(before) : null }
+  return {
+    targets,
+    left,
+    runs,
+    count: targets,
+    summary: summarizeRetry(targets, left, runs, dryRun),
+    dryRun,
+    plan,
+    undo: isWhole ? undoByPark(before) : null,
+    // The command line retries run by run.
+    command: '',
+  }
+}
+
+function summarizeRetry(
+  targets: number,
+  left: number,
+  runs: DeadLetterRetry['runs'],
+  dryRun: boolean,
+): string {
+  const refused = runs.filter((one) => one.refused !== null).length
+  const what = `${plural(targets, 'target')} in ${plural(runs.length - refused, 'run')}`
+  const parts = [
+    dryRun ? `${what} would be put back in line, each ${FROM_PAGE}.` : `${what} put back in line.`,
+    refused > 0 && `${plural(refused, 'run')} refused.`,
+    left > 0 && `${plural(left, 'more target')} left for another call.`,
+  ]
+  return parts.filter((part) => part !== false).join(' ')
 }
 
 const BATCH_SIZE = 500

@@ -15,6 +15,7 @@ import type { AssessedRun } from '../core/recovery/assess.ts'
 import type { OperatorContext } from '../core/recovery/context.ts'
 import { deleteRun } from '../core/recovery/operator-actions.ts'
 import type { Store } from '../core/store/store.ts'
+import { plural } from './format.ts'
 import { COMMAND_STORE } from '../features/commands/store/store.ts'
 
 /** A run that is to be deleted, with its files and counts. */
@@ -61,6 +62,18 @@ export async function planDeletion(
     })
   }
   return planned
+}
+
+/** What is deleted with a run, in one line. */
+export function deletionSummary(
+  { run, source, targets, items }: Omit<DeletedRun, 'folders'>,
+  failures: readonly string[],
+  dryRun: boolean,
+): string {
+  const what = `Run ${shortId(run)} of ${source} with ${plural(targets, 'target')} and ${plural(items, 'item')}`
+  return dryRun
+    ? `${what} would be deleted for good.`
+    : [`${what} is deleted.`, ...failures].join(' ')
 }
 
 /** Deletes runs for good. Live ones in `dead` are marked as abandoned first. */

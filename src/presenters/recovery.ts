@@ -64,6 +64,7 @@ export function presentRecovery(
       total: views.length,
       planned: planned.length,
       applied: applied.length,
+      count: isDone ? applied.length : planned.length,
       unreadable: [...unreadable],
       dryRun,
       plan: planHash(planned),

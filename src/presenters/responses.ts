@@ -154,7 +154,7 @@ export type TargetDetail = {
 }
 
 /** What was deleted with a run, or would be. */
-export type Deletion = {
+export type Deletion = results.Change & {
   readonly run: string
   readonly source: string
   readonly targets: number
@@ -163,9 +163,6 @@ export type Deletion = {
   readonly folders: readonly string[]
   /** What could not be removed, in sentences. */
   readonly failures: readonly string[]
-  readonly dryRun: boolean
-  /** The same on the command line. */
-  readonly command: string
 }
 
 /** Failed, stuck and parked targets by kind of error. */
@@ -194,7 +191,7 @@ export type DeadLetterGroup = {
 export type DeadLetterTarget = Target & Pick<Offers, 'actions'>
 
 /** Dead letters that are back in the queue, or would be. */
-export type DeadLetterRetry = {
+export type DeadLetterRetry = results.Change & {
   readonly targets: number
   /** How many more there are, for another call. */
   readonly left: number
@@ -204,9 +201,7 @@ export type DeadLetterRetry = {
     /** Why none of this run are, in a sentence. */
     readonly refused: string | null
   }[]
-  readonly dryRun: boolean
   readonly plan: string
-  readonly undo: results.Undo | null
 }
 
 /** `config show --json` */

@@ -205,6 +205,10 @@ export type ApiCall = {
 
 /** Part of everything that changes something. */
 export type Change = {
+  /** How many things it changed, or would: runs, targets or verdicts. */
+  readonly count: number
+  /** What was done, or would be, in one line. */
+  readonly summary: string
   /** Whether nothing was changed because `dryRun` was given. */
   readonly dryRun: boolean
   /** The same on the command line. */
@@ -227,8 +231,6 @@ export type ActionResult = Change & {
   readonly run: Run | null
   /** How many targets it was about. */
   readonly targets: number
-  /** How many things it changed, or would: the run itself, or targets. */
-  readonly count: number
   /** What was done, in sentences. */
   readonly sections: readonly Section[]
 }

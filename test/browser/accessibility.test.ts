@@ -49,7 +49,7 @@ describe('the dashboard is accessible', { skip: noChromium }, () => {
     for (const [name, path, button, awaited] of [
       ['recover', '/', 'Recover', 'would be applied'],
       ['clean', '/recovery', 'Clean 1 dead run', 'would be marked'],
-      ['delete', `/runs/${runs.failed}`, 'Delete', 'to agree'],
+      ['delete', `/runs/${runs.failed}`, 'Delete', 'to confirm'],
       ['rewind', `/targets/${targets.done}`, 'Rewind', 'Continue after page'],
       ['retry', '/dead-letters', /^Retry all/, 'would be put back'],
     ] as const) {

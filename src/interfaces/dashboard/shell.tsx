@@ -32,7 +32,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
         Skip to the content
       </a>
       <header class="bar">
-        <Link to="/" class="brand" label="Unstuck, to the overview">
+        <Link to="/" class="row brand" label="Unstuck, to the overview">
           <Mark />
           <span>Unstuck</span>
         </Link>
@@ -124,7 +124,7 @@ function LiveButton() {
   return (
     <button
       type="button"
-      class={`live-button tone-${tone}`}
+      class={`button button-small chip-toned tone-${tone}`}
       title={isPaused ? 'Go on showing what happens' : 'Hold the picture still'}
       onClick={() => pause(!isPaused)}
     >
@@ -242,7 +242,7 @@ function Banner(props: {
   return (
     <div class={`banner tone-${props.tone}`}>
       <Icon name={props.icon} />
-      <div class="banner-words">
+      <div class="fill">
         <strong role="status">{props.title}</strong> {props.children}
       </div>
     </div>

@@ -1,27 +1,34 @@
-import { PreviewFailedView, PreviewView, ResultView } from './action-views.tsx'
+import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useReducer, useRef, useState } from 'preact/hooks'
 import { ApiError } from '../api.ts'
+import { curlOf } from '../model/curl.ts'
 import { formatNumber, safe } from '../model/format.ts'
 import { apiUrl } from '../router.ts'
 import { useHasRole } from '../session.ts'
-import type { AllowedAction } from '../shapes.ts'
-import { type ActionState, isConfirmed, mustTypeConfirmation, nextState } from './action-state.ts'
-import { bodyOf, commandOf, type Input } from './actions.ts'
+import type { ActionResult, AllowedAction } from '../shapes.ts'
+import {
+  bodyOf,
+  commandOf,
+  isConfirmed,
+  mustTypeConfirmation,
+  nextState,
+  type ActionState,
+  type Input,
+} from './action-state.ts'
+import { PreviewFailedView, PreviewView, ResultView } from './action-views.tsx'
 import { Button } from './button.tsx'
-import { type ApiCall, curlOf } from '../model/curl.ts'
 import { CopyButton, CopyCommand } from './copy.tsx'
 import { loadPreview, newPreviewOf, perform, undoAll } from './perform.ts'
 import { Loading } from './states.tsx'
 
-type ActionDialogProps = {
-  readonly action: AllowedAction
-  readonly onClose: () => void
-  /** Something was changed, or taken back. */
-  readonly onDone?: () => void
-}
-
-/** Every deed goes this way: what it would do, agreement, what it did, and back again. */
-export function ActionDialog({ action, onClose, onDone }: ActionDialogProps) {
+/** Previews an action, asks for confirmation, applies it, shows its result and offers the undo. */
+export function ActionDialog(props: {
+  action: AllowedAction
+  onClose: () => void
+  /** Called after something was changed or reverted. */
+  onDone: () => void
+}) {
+  const { action, onClose, onDone } = props
   const title = useId()
   const canAct = useHasRole(action.role)
   const [input, setInput] = useState<Input>(() =>
@@ -29,117 +36,110 @@ export function ActionDialog({ action, onClose, onDone }: ActionDialogProps) {
   )
   const [because, setBecause] = useState('')
   const [typed, setTyped] = useState('')
-  const [state, dispatch] = useReducer(nextState, { at: 'looking' } as ActionState)
+  const [state, dispatch] = useReducer(nextState, { at: 'loading' } as ActionState)
   const dialog = useModal('result' in state)
+  const lastRequest = useRef(0)
 
-  const asked = useRef(0)
-  const look = () => {
-    const ticket = ++asked.current
-    dispatch({ type: 'look' })
-    // What was asked for with other fields meanwhile is not what it would do now.
-    void answered(loadPreview(action, input), (result) => {
-      if (ticket === asked.current) dispatch({ type: 'seen', result })
-    })
-  }
-  const answered = async <T,>(answer: Promise<T>, use: (answer: T) => void) => {
+  const settle = async (request: Promise<ActionResult>, use: (result: ActionResult) => void) => {
     try {
-      use(await answer)
+      use(await request)
     } catch (error) {
       if (!(error instanceof ApiError)) throw error
-      dispatch({ type: 'failed', error: error, newPreview: newPreviewOf(action, error) })
+      dispatch({ type: 'failed', error, newPreview: newPreviewOf(error) })
     }
   }
+  const load = () => {
+    const request = ++lastRequest.current
+    dispatch({ type: 'load' })
+    // A preview of other field values than the current ones is dropped.
+    void settle(loadPreview(action, input), (result) => {
+      if (request === lastRequest.current) dispatch({ type: 'loaded', result })
+    })
+  }
   useEffect(() => {
-    const timer = setTimeout(look, action.fields.length > 0 ? 150 : 0)
+    const timer = setTimeout(load, action.fields.length > 0 ? 150 : 0)
     return () => clearTimeout(timer)
   }, [input])
 
   const content = useRef<HTMLDivElement>(null)
   useEffect(() => {
-    // The button that had the focus is gone or was switched off meanwhile: reading goes on with what came of it.
-    if (state.at !== 'looking' && !dialog.current?.contains(document.activeElement))
+    // The button that had the focus was removed or disabled: the focus moves to the result.
+    if (state.at !== 'loading' && !dialog.current?.contains(document.activeElement))
       content.current?.focus()
   }, [state.at])
 
+  const close = () => dialog.current?.close()
   const shown = 'shown' in state ? state.shown : null
-  const body = shown && bodyOf(action, input, { shown, because })
-  const agreed = shown !== null && isConfirmed(action.confirm, shown.count, typed)
+  const result = 'result' in state ? state.result : null
+  const body = shown && bodyOf(action, input, shown, because)
+  const isReady = canAct && shown !== null && shown.count > 0
+  const isAgreed = isReady && isConfirmed(action, shown.count, typed)
   const act = (event: Event) => {
     event.preventDefault()
-    if (state.at !== 'preview' || !body || !agreed || shown?.count === 0) return
+    if (state.at !== 'preview' || !body || !isAgreed) return
     dispatch({ type: 'act' })
-    void answered(perform(action, body), (result) => {
-      dispatch({ type: 'acted', result })
-      onDone?.()
+    void settle(perform(action, body), (done) => {
+      dispatch({ type: 'acted', result: done })
+      onDone()
     })
   }
   const undo = () => {
-    if (!('result' in state) || !state.result.undo) return
-    void undoAll(state.result.undo, (steps, isOver) => {
+    if (!result?.undo) return
+    void undoAll(result.undo, (steps, isOver) => {
       dispatch({ type: 'undo', steps, isOver })
-      if (isOver) onDone?.()
+      if (isOver) onDone()
     })
   }
-
   return (
     <dialog
       ref={dialog}
       class="dialog"
       aria-labelledby={title}
       onClose={onClose}
-      onClick={(event) => isFollowedLink(event) && dialog.current?.close()}
+      onClick={(event) => isFollowedLink(event) && close()}
     >
       <form class="dialog-body" onSubmit={act}>
-        <header class="dialog-head">
-          <h2 id={title}>{safe(action.title)}</h2>
-          <Button
-            kind="quiet"
-            size="small"
-            icon="cross"
-            label="Close"
-            onClick={() => dialog.current?.close()}
-          />
-        </header>
+        <DialogHead id={title} title={safe(action.title)} close={close} />
         <div ref={content} class="dialog-content" tabIndex={-1}>
-          {!('result' in state) && <p class="soft">{action.about}</p>}
-          {!('result' in state) && (
-            <ActionFields fields={action.fields} input={input} onInput={setInput} />
-          )}
-          {state.at === 'looking' && <Loading lines={3} what="Looking what it would do" />}
-          {state.at === 'blind' && <PreviewFailedView error={state.error} retry={look} />}
+          {!result && <p class="soft">{action.about}</p>}
+          {!result &&
+            action.fields.map((field) => (
+              <ActionField key={field.name} field={field} input={input} onInput={setInput} />
+            ))}
+          {state.at === 'loading' && <Loading lines={3} what="Loading the preview" />}
+          {state.at === 'no-preview' && <PreviewFailedView error={state.error} retry={load} />}
           {shown && (
             <PreviewView
               action={action}
               shown={shown}
-              notice={'notice' in state ? state.notice : null}
+              notice={state.at === 'preview' ? state.notice : null}
             />
           )}
-          {'result' in state && <ResultView stage={state} undo={undo} />}
-          {shown && shown.count > 0 && canAct && (
-            <Confirmation
-              action={action}
-              count={shown.count}
-              {...{ typed, setTyped, because, setBecause }}
-            />
+          {'result' in state && <ResultView state={state} undo={undo} />}
+          {isReady && action.takesReason && (
+            <TextField value={because} onInput={setBecause} maxLength={500}>
+              Why <span class="faint">(optional; it goes into the history)</span>
+            </TextField>
+          )}
+          {isReady && mustTypeConfirmation(action, shown.count) && (
+            <TextField value={typed} onInput={setTyped}>
+              Type <code class="keys">{safe(action.confirm.text)}</code> to confirm
+              {action.confirm.always
+                ? ': this cannot be reverted'
+                : `: it is about ${formatNumber(shown.count)}`}
+            </TextField>
           )}
         </div>
-        <footer class="dialog-foot">
-          {shown && (
-            <CopyAlternatives
-              command={commandOf(shown, because)}
-              call={{ ...action.call, path: apiUrl(action.call.path), body }}
-            />
-          )}
-          <div class="dialog-buttons">
-            <Button onClick={() => dialog.current?.close()}>
-              {'result' in state ? 'Close' : 'Not now'}
-            </Button>
-            {shown && shown.count > 0 && canAct && (
+        <footer class="row dialog-foot">
+          {shown && <CopyCall action={action} command={commandOf(shown, because)} body={body} />}
+          <div class="row dialog-buttons">
+            <Button onClick={close}>{result ? 'Close' : 'Not now'}</Button>
+            {isReady && (
               <Button
                 type="submit"
                 kind={action.isDestructive ? 'danger' : 'primary'}
                 isBusy={state.at === 'acting'}
-                isDisabled={!agreed}
+                isDisabled={!isAgreed}
               >
                 {action.isCounted && shown.count > 1
                   ? `${action.verb} ${formatNumber(shown.count)}`
@@ -153,26 +153,92 @@ export function ActionDialog({ action, onClose, onDone }: ActionDialogProps) {
   )
 }
 
-/** A link to another page was followed: the dialog would be in front of it. */
+export function DialogHead(props: { id: string; title: string; close: () => void }) {
+  return (
+    <header class="row dialog-head">
+      <h2 id={props.id}>{props.title}</h2>
+      <Button kind="quiet" size="small" icon="cross" label="Close" onClick={props.close} />
+    </header>
+  )
+}
+
+/** A link to another page was followed, which the dialog would cover. */
 function isFollowedLink({ target, defaultPrevented }: MouseEvent): boolean {
   return defaultPrevented && target instanceof Element && target.closest('a[href]') !== null
 }
 
-/** The same deed by other means; the command line does not have all of them. */
-function CopyAlternatives({ command, call }: { command: string; call: ApiCall }) {
-  if (command !== '') return <CopyCommand command={command} call={call} />
+/** A value that the preview depends on. */
+function ActionField(props: {
+  field: AllowedAction['fields'][number]
+  input: Input
+  onInput: (input: Input) => void
+}) {
+  const { name, label, initial, max } = props.field
+  const set = (value: number | boolean) => props.onInput({ ...props.input, [name]: value })
+  if (typeof initial === 'boolean') {
+    return (
+      <label class="row soft">
+        <input
+          type="checkbox"
+          checked={props.input[name] === true}
+          onChange={(event) => set(event.currentTarget.checked)}
+        />
+        <span>{label}</span>
+      </label>
+    )
+  }
   return (
-    <CopyButton
-      text={() => curlOf(call, location.origin)}
-      label="Copy as curl"
-      word="Copy as curl"
-    />
+    <label class="field field-wide">
+      <span>{label}</span>
+      <input
+        type="number"
+        required
+        min={0}
+        max={max ?? undefined}
+        step={1}
+        value={String(props.input[name])}
+        onInput={({ currentTarget: field }) => {
+          if (field.checkValidity()) set(field.valueAsNumber)
+        }}
+      />
+    </label>
   )
 }
 
+function TextField(props: {
+  value: string
+  onInput: (value: string) => void
+  maxLength?: number
+  children: ComponentChildren
+}) {
+  return (
+    <label class="field field-wide">
+      <span>{props.children}</span>
+      <input
+        type="text"
+        value={props.value}
+        maxLength={props.maxLength}
+        autocomplete="off"
+        autocapitalize="off"
+        spellcheck={false}
+        onInput={(event) => props.onInput(event.currentTarget.value)}
+      />
+    </label>
+  )
+}
+
+/** The same action as a command and as curl; the command line does not have all of them. */
+function CopyCall(props: { action: AllowedAction; command: string; body: unknown }) {
+  const { method, path } = props.action.call
+  const call = { method, path: apiUrl(path), body: props.body }
+  if (props.command !== '') return <CopyCommand command={props.command} call={call} />
+  const label = 'Copy as curl'
+  return <CopyButton text={() => curlOf(call, location.origin)} label={label} word={label} />
+}
+
 /**
- * Opens with its first drawing. The browser keeps the focus inside, and gives it back at the end; to the page's heading
- * when something was done, since the button that it came from is gone with that, or will be in a moment.
+ * Opens with the first render. The browser keeps the focus inside and returns it at the end; after an action the focus
+ * goes to the heading of the page, since the button that opened the dialog may be gone.
  */
 function useModal(isDone: boolean) {
   const dialog = useRef<HTMLDialogElement>(null)
@@ -188,95 +254,4 @@ function useModal(isDone: boolean) {
       })
   }, [])
   return dialog
-}
-
-/** What has to be known before there can be a preview. */
-function ActionFields(props: {
-  fields: AllowedAction['fields']
-  input: Input
-  onInput: (input: Input) => void
-}) {
-  const set = (name: string, value: number | boolean) =>
-    props.onInput({ ...props.input, [name]: value })
-  if (props.fields.length === 0) return null
-  return (
-    <div class="stack">
-      {props.fields.map(({ name, label, initial, max }) =>
-        typeof initial === 'boolean' ? (
-          <label key={name} class="row soft">
-            <input
-              type="checkbox"
-              checked={props.input[name] === true}
-              onChange={(event) => set(name, event.currentTarget.checked)}
-            />
-            <span>{label}</span>
-          </label>
-        ) : (
-          <label key={name} class="dialog-field">
-            <span>{label}</span>
-            <input
-              type="number"
-              required
-              min={0}
-              max={max ?? undefined}
-              step={1}
-              value={String(props.input[name])}
-              onInput={(event) => {
-                if (event.currentTarget.checkValidity())
-                  set(name, event.currentTarget.valueAsNumber)
-              }}
-            />
-          </label>
-        ),
-      )}
-    </div>
-  )
-}
-
-/** A reason, if one may be given; and the words, where a click is not enough. */
-function Confirmation(props: {
-  action: AllowedAction
-  count: number
-  typed: string
-  setTyped: (text: string) => void
-  because: string
-  setBecause: (text: string) => void
-}) {
-  const { action, count, typed, setTyped, because, setBecause } = props
-  return (
-    <div class="stack">
-      {action.takesReason && (
-        <label class="dialog-field">
-          <span>
-            Why <span class="faint">(optional; it goes into the history)</span>
-          </span>
-          <input
-            type="text"
-            maxLength={500}
-            value={because}
-            autocomplete="off"
-            onInput={(event) => setBecause(event.currentTarget.value)}
-          />
-        </label>
-      )}
-      {mustTypeConfirmation(action.confirm, count) && (
-        <label class="dialog-field">
-          <span>
-            Type <code class="dialog-words">{safe(action.confirm.text)}</code> to agree
-            {action.confirm.always
-              ? ': this cannot be taken back'
-              : `: it is about ${formatNumber(count)}`}
-          </span>
-          <input
-            type="text"
-            value={typed}
-            autocomplete="off"
-            autocapitalize="off"
-            spellcheck={false}
-            onInput={(event) => setTyped(event.currentTarget.value)}
-          />
-        </label>
-      )}
-    </div>
-  )
 }

@@ -1,46 +1,46 @@
-import { describeDifference, type ActionResult } from './action-result.ts'
+import { shellWord } from '../../../lib/text/shell-command.ts'
+import { plural } from '../model/format.ts'
+import type { ActionResult, AllowedAction, AssessedRun, Verdict } from '../shapes.ts'
 
-/** An error as far as people need to know of it. */
+/** The part of an error that is shown. */
 export type ActionError = {
   /** 0: there was no answer. */
   readonly status: number
-  readonly code: string
   readonly message: string
-  readonly body: unknown
   readonly retryAfter: number | null
 }
 
-/** One call of an undo, and what came of it; null until it was made. */
+/** A call of an undo and its result; null until it was made. */
 export type UndoStep = { readonly path: string; readonly error: string | null } | null
 
-/** Where a dialog stands between the question and the undo. */
+/** What a dialog shows, from the preview to the undo. */
 export type ActionState =
-  | { readonly at: 'looking' }
-  /** There is no preview, and so nothing to agree to. */
-  | { readonly at: 'blind'; readonly error: string }
+  | { readonly at: 'loading' }
+  /** There is no preview, and so nothing to confirm. */
+  | { readonly at: 'no-preview'; readonly error: string }
   | { readonly at: 'preview'; readonly shown: ActionResult; readonly notice: string | null }
   | { readonly at: 'acting'; readonly shown: ActionResult }
   | { readonly at: 'done'; readonly result: ActionResult }
   | { readonly at: 'undoing' | 'undone'; readonly result: ActionResult; readonly steps: UndoStep[] }
 
-type ActionEvent =
-  | { readonly type: 'look' | 'act' }
-  | { readonly type: 'seen' | 'acted'; readonly result: ActionResult }
-  /** `fresh`: the new preview, when the plan had changed. */
+export type ActionEvent =
+  | { readonly type: 'load' | 'act' }
+  | { readonly type: 'loaded' | 'acted'; readonly result: ActionResult }
   | {
       readonly type: 'failed'
       readonly error: ActionError
+      /** When the plan had changed. */
       readonly newPreview: ActionResult | null
     }
   | { readonly type: 'undo'; readonly steps: readonly UndoStep[]; readonly isOver: boolean }
 
-/** What an event makes of a stage. An event that does not fit its stage came late and changes nothing. */
+/** Returns the state after an event. An event that does not fit the state came late and changes nothing. */
 export function nextState(state: ActionState, event: ActionEvent): ActionState {
   switch (event.type) {
-    case 'look':
-      return { at: 'looking' }
-    case 'seen':
-      return state.at === 'looking' || state.at === 'blind'
+    case 'load':
+      return { at: 'loading' }
+    case 'loaded':
+      return state.at === 'loading' || state.at === 'no-preview'
         ? { at: 'preview', shown: event.result, notice: null }
         : state
     case 'act':
@@ -62,21 +62,21 @@ function afterFailure(
   error: ActionError,
   newPreview: ActionResult | null,
 ): ActionState {
-  if (state.at === 'looking') return { at: 'blind', error: describeError(error, false) }
+  if (state.at === 'loading') return { at: 'no-preview', error: describeError(error, false) }
   if (state.at !== 'acting') return state
   const { shown } = state
   if (newPreview) {
-    const notice = `Nothing was done, because it changed meanwhile: ${describeDifference(shown, newPreview)} This is what it would do now.`
+    const notice = `Nothing was changed: ${describeDifference(shown, newPreview)} This is the new preview.`
     return { at: 'preview', shown: newPreview, notice }
   }
   return { at: 'preview', shown, notice: describeError(error, true) }
 }
 
-/** Why it did not work, and what to do now. */
+/** Why a call failed, and what to do now. */
 export function describeError(error: ActionError, wasActing: boolean): string {
   const { status, message, retryAfter } = error
   if (status === 0 && wasActing)
-    return 'The answer got lost, so it is not known whether it was done. Look at the history before you try again.'
+    return 'The response was lost, so it is not known whether it was done. Check the history before you try again.'
   const again =
     status === 429 || status === 503
       ? ` Try again ${retryAfter === null ? 'in a moment' : `in ${retryAfter} s`}.`
@@ -84,19 +84,98 @@ export function describeError(error: ActionError, wasActing: boolean): string {
   return `${wasActing ? 'Nothing was done. ' : ''}${message}${again}`
 }
 
-/** Whether what was typed is what has to be typed. Spaces around it do not count. */
+/** A verdict, or a run that is cleaned or kept. */
+export type ListedChange = Verdict | AssessedRun
+
+/** Returns what an action would change, or changed, and what it leaves alone; `more`: how many of each are not listed. */
+export function changesOf(result: ActionResult) {
+  const { dryRun, verdicts = [], planned = 0, total = 0 } = result
+  const { dead = [], resumable = [], cleaned = [] } = result
+  return {
+    changes: [...verdicts.slice(0, planned), ...(dryRun ? dead : cleaned)] as ListedChange[],
+    more: Math.max(0, planned - verdicts.length),
+    kept: [...verdicts.slice(planned), ...(dryRun ? resumable : [])] as ListedChange[],
+    moreKept: total - Math.max(planned, verdicts.length, 0),
+  }
+}
+
+export function idOf(change: ListedChange): string {
+  return 'id' in change ? change.id : (change.target ?? change.run)
+}
+
+/** How the current preview differs from the confirmed one. */
+export function describeDifference(shown: ActionResult, now: ActionResult): string {
+  const [before, after] = [changesOf(shown), changesOf(now)]
+  const old = new Map(before.changes.map((change) => [idOf(change), change.action]))
+  const ids = new Set(after.changes.map(idOf))
+  const added = after.changes.filter((change) => !old.has(idOf(change))).length
+  const gone = [...old.keys()].filter((id) => !ids.has(id)).length
+  const other = after.changes.filter(
+    (change) => old.has(idOf(change)) && old.get(idOf(change)) !== change.action,
+  ).length
+  const parts = [
+    added > 0 && `${added} came in`,
+    gone > 0 && `${gone} no longer ${gone === 1 ? 'needs' : 'need'} it`,
+    other > 0 && `${other} would now get another verdict`,
+  ].filter((part) => part !== false)
+  if (before.more + after.more === 0 && parts.length > 0) return `${parts.join(', ')}.`
+  return shown.count === now.count
+    ? 'something about it changed meanwhile.'
+    : `it was about ${shown.count}, and is about ${now.count} now.`
+}
+
+/** Whether the typed text is the one to type. Spaces around it do not count. */
 export function isConfirmed(
-  confirmation: { readonly text: string; readonly always: boolean },
+  { confirm }: Pick<AllowedAction, 'confirm'>,
   count: number,
   typed: string,
 ): boolean {
-  return !mustTypeConfirmation(confirmation, count) || typed.trim() === confirmation.text
+  return !mustTypeConfirmation({ confirm }, count) || typed.trim() === confirm.text
 }
 
-/** From the hundredth on a slip is too costly for one click. */
+/** A slip that concerns more than a hundred things is too costly for one click. */
 export function mustTypeConfirmation(
-  { always }: { readonly always: boolean },
+  { confirm }: Pick<AllowedAction, 'confirm'>,
   count: number,
 ): boolean {
-  return always || count > 100
+  return confirm.always || count > 100
+}
+
+/** Values of an action's fields, by name. */
+export type Input = Readonly<Record<string, number | boolean>>
+
+/** The body of the call that applies what was shown; it is also copied as curl. */
+export function bodyOf(
+  { call }: AllowedAction,
+  input: Input,
+  { plan }: Pick<ActionResult, 'plan'>,
+  because: string,
+): Record<string, unknown> {
+  const reason = because.trim()
+  return {
+    ...call.body,
+    ...input,
+    ...(plan !== undefined && { plan }),
+    ...(reason !== '' && { because: reason }),
+  }
+}
+
+/** The command that applies what was shown, with the reason that was typed since. */
+export function commandOf({ command }: Pick<ActionResult, 'command'>, because: string): string {
+  const reason = because.trim()
+  return command === '' || reason === ''
+    ? command
+    : `${command} ${shellWord(`--because=${reason}`)}`
+}
+
+/** One action instead of several of the same name on one target each. */
+export function parkTogether(actions: readonly AllowedAction[]): AllowedAction | null {
+  const [first] = actions
+  if (!first || actions.length === 1) return first ?? null
+  const targets = actions.flatMap(({ call }) => call.body['targets'] as string[])
+  return {
+    ...first,
+    title: `Park ${plural(targets.length, 'target')}`,
+    call: { ...first.call, body: { targets } },
+  }
 }

@@ -1,16 +1,16 @@
 import { useEffect, useState } from 'preact/hooks'
-import { formatNumber, plural, safe } from '../model/format.ts'
-import type { AllowedAction, Target } from '../shapes.ts'
-import { type ActionState, type UndoStep } from './action-state.ts'
+import { formatNumber, plural, safe, shortId } from '../model/format.ts'
+import type { ActionResult, AllowedAction, Target } from '../shapes.ts'
+import { changesOf, type ActionState, type UndoStep } from './action-state.ts'
 import { Button } from './button.tsx'
+import { Changes } from './changes.tsx'
 import { CopyCommand } from './copy.tsx'
-import { loadSample } from './perform.ts'
-import type { ActionResult } from './action-result.ts'
-import { ChangesList } from './changes-list.tsx'
 import { Icon } from './icon.tsx'
+import { Link } from './link.tsx'
+import { loadSample } from './perform.ts'
 import { Text } from './text.tsx'
 
-/** No preview, so nothing to agree to. */
+/** Without a preview there is nothing to confirm. */
 export function PreviewFailedView({ error, retry }: { error: string; retry: () => void }) {
   return (
     <div class="failure" role="alert">
@@ -23,13 +23,14 @@ export function PreviewFailedView({ error, retry }: { error: string; retry: () =
   )
 }
 
-/** What it would do: the exact count, and what it is about. */
+/** What an action would change: the exact count, and the first changes. */
 export function PreviewView(props: {
   action: AllowedAction
   shown: ActionResult
   notice: string | null
 }) {
   const { action, shown, notice } = props
+  const { changes, more, kept, moreKept } = changesOf(shown)
   return (
     <>
       {notice !== null && (
@@ -38,26 +39,27 @@ export function PreviewView(props: {
           <p>{safe(notice)}</p>
         </div>
       )}
-      <p class="dialog-said" role="status">
+      <p class="row dialog-said" role="status">
         <Text value={shown.summary} />
       </p>
-      {shown.changes.length > 0 && <ChangesList of={shown.changes} cut={shown.omitted.changes} />}
-      {shown.changes.length === 0 && shown.count > 0 && <Sample action={action} />}
-      {shown.needsAttention.length > 0 && (
-        <details class="dialog-left">
+      {changes.length > 0 && <Changes of={changes} more={more} />}
+      {changes.length === 0 && shown.count > 0 && <Sample action={action} />}
+      <RunList of={shown.runs ?? []} />
+      {kept.length > 0 && (
+        <details class="soft">
           <summary>
-            {shown.needsAttention.every((deed) => deed.action === 'resumable')
-              ? `${plural(shown.needsAttention.length, 'run')} kept, because there is something to go on from`
-              : `${plural(shown.needsAttention.length + shown.omitted.needsAttention, 'thing')} for you to decide`}
+            {shown.resumable
+              ? `${plural(kept.length, 'run')} kept: they can be resumed`
+              : `Needs attention: ${formatNumber(kept.length + moreKept)}`}
           </summary>
-          <ChangesList of={shown.needsAttention} cut={shown.omitted.needsAttention} />
+          <Changes of={kept} more={moreKept} />
         </details>
       )}
     </>
   )
 }
 
-/** A few of the targets behind a count. That it could not be fetched is no reason to stop. */
+/** A few of the targets behind a count. It is left out if it cannot be loaded. */
 function Sample({ action }: { action: AllowedAction }) {
   const [targets, setTargets] = useState<readonly Target[]>([])
   useEffect(() => {
@@ -65,12 +67,12 @@ function Sample({ action }: { action: AllowedAction }) {
   }, [action])
   if (targets.length === 0) return null
   return (
-    <div class="dialog-sample">
-      <p class="faint">For example</p>
-      <ul>
+    <div>
+      <p class="soft small">For example:</p>
+      <ul class="stack">
         {targets.map(({ id, key, lastError }) => (
           <li key={id}>
-            <Text value={key} mono />
+            <Text value={key} clip mono />
             {lastError !== null && (
               <span class="faint">
                 <Text value={lastError} clip />
@@ -83,33 +85,53 @@ function Sample({ action }: { action: AllowedAction }) {
   )
 }
 
-/** What came of it, one by one, and the way back. */
+const RUNS_MAX = 50
+
+/** The runs of retried dead letters, and which of them refused. */
+function RunList({ of }: { of: NonNullable<ActionResult['runs']> }) {
+  if (of.length === 0) return null
+  const left = of.length - RUNS_MAX
+  return (
+    <ul class="list">
+      {of.slice(0, RUNS_MAX).map(({ run, targets, refused }) => (
+        <li key={run} class="row">
+          <Link to={`/runs/${run}`} class="entry-what">
+            run {shortId(run)}
+          </Link>
+          {refused === null ? plural(targets, 'target') : <Text value={`refused: ${refused}`} />}
+        </li>
+      ))}
+      {left > 0 && <li class="faint">And {plural(left, 'more run')}.</li>}
+    </ul>
+  )
+}
+
+/** What an action changed, and its undo. */
 export function ResultView(props: {
-  stage: Extract<ActionState, { readonly result: ActionResult }>
+  state: Extract<ActionState, { readonly result: ActionResult }>
   undo: () => void
 }) {
-  const { stage, undo } = props
-  const { result } = stage
-  const steps = 'steps' in stage ? stage.steps : null
+  const { state, undo } = props
+  const { count, summary, runs = [], ...result } = state.result
+  const { changes, more } = changesOf(state.result)
   return (
     <>
-      <p class="dialog-said" role="status">
-        <span class={`dialog-outcome ${result.count > 0 ? 'tone-good' : 'tone-quiet'}`}>
-          <Icon name={result.count > 0 ? 'check' : 'dash'} size={20} />
+      <p class="row dialog-said" role="status">
+        <span class={`disc ${count > 0 ? 'tone-good' : 'tone-quiet'}`}>
+          <Icon name={count > 0 ? 'check' : 'dash'} size={20} />
         </span>
-        <Text value={result.summary} />
+        <Text value={summary} />
       </p>
-      {result.changes.length > 0 && (
-        <ChangesList of={result.changes} cut={result.omitted.changes} />
-      )}
+      {changes.length > 0 && <Changes of={changes} more={more} />}
+      <RunList of={runs} />
       {result.undo && (
-        <div class="dialog-undo">
-          {steps === null ? (
+        <div class="row undo">
+          {'steps' in state ? (
+            <UndoProgress steps={state.steps} />
+          ) : (
             <Button icon="undo" onClick={undo}>
               {result.undo.label}
             </Button>
-          ) : (
-            <UndoProgress steps={steps} />
           )}
           <CopyCommand command={result.undo.command} />
         </div>
@@ -121,16 +143,16 @@ export function ResultView(props: {
 function UndoProgress({ steps }: { steps: readonly UndoStep[] }) {
   const made = steps.filter((step) => step !== null)
   const failed = made.filter(({ error }) => error !== null)
-  const taken = made.length - failed.length
   const isOver = made.length === steps.length
+  const of = `${formatNumber(isOver ? made.length - failed.length : made.length)} of ${formatNumber(steps.length)}`
   return (
-    <div class="undo-progress" role="status">
+    <div class="undo strong" role="status">
       <p>
-        {isOver
-          ? failed.length === 0
+        {!isOver
+          ? `Taking back: ${of} …`
+          : failed.length === 0
             ? 'Taken back.'
-            : `${formatNumber(taken)} of ${formatNumber(steps.length)} taken back.`
-          : `Taking back: ${formatNumber(made.length)} of ${formatNumber(steps.length)} …`}
+            : `${of} taken back.`}
       </p>
       {failed.length > 0 && (
         <ul>

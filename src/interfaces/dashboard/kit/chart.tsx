@@ -56,12 +56,12 @@ export function Chart({ label, unit, points, kind, height = 132 }: ChartProps) {
 
   return (
     <figure class="chart">
-      <figcaption class="chart-head">
-        <span class="chart-label">{label}</span>
-        <span class="chart-now">
+      <figcaption class="row small chart-head">
+        <span class="strong">{label}</span>
+        <span class="soft">
           <b>{now === null ? '–' : valueLabel(now)}</b> {unit}
         </span>
-        <span class="chart-readout" role="status">
+        <span class="faint small to-end" role="status">
           {probed ? reading(probed, unit, isLong) : peak && `peak ${reading(peak, '', isLong)}`}
         </span>
       </figcaption>

@@ -24,7 +24,7 @@ export function CopyButton(props: {
     )
   }
   return (
-    <span class="copy">
+    <span class="row copy">
       <Button
         kind="quiet"
         size="small"
@@ -34,7 +34,7 @@ export function CopyButton(props: {
       >
         {props.word}
       </Button>
-      <span class="copy-said" role="status">
+      <span class="soft small" role="status">
         {message}
       </span>
     </span>
@@ -50,7 +50,7 @@ export function CopyCommand({ command, call }: { command: string; call?: ApiCall
   return (
     <div class="command">
       <code class="command-line">
-        <span class="command-prompt" aria-hidden="true">
+        <span class="faint" aria-hidden="true">
           ${' '}
         </span>
         {safe(command)}

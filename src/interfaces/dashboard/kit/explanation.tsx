@@ -1,15 +1,15 @@
 import { safe } from '../model/format.ts'
 import type { Explanation } from '../shapes.ts'
 import { Age, Prose, WorkerName } from './text.tsx'
-import { actionStyle, Pill, StatusPill } from './status.tsx'
+import { StatusPill } from './status.tsx'
 
-/** A verdict: the reason first, then the evidence, what would change it, and the settings that apply. */
+/** A verdict: its reason, its evidence, what would change it, and the settings that apply. */
 export function ExplanationDetails({ explanation }: { explanation: Explanation }) {
   const { verdict, owner, evidence, policy, changes } = explanation
   return (
-    <div class="explained">
-      <p class="explained-verdict">
-        <Pill {...actionStyle(verdict.action)} /> {safe(verdict.because)}
+    <div class="pad stack">
+      <p class="strong">
+        <StatusPill is={verdict.action} /> {safe(verdict.because)}
       </p>
       {owner && (
         <p>
@@ -42,7 +42,7 @@ export function ExplanationDetails({ explanation }: { explanation: Explanation }
       {policy.length > 0 && (
         <details>
           <summary>Settings that apply</summary>
-          <dl class="settings">
+          <dl class="pairs">
             {policy.map(({ name, group, value, origin }) => (
               <div key={`${group} ${name}`}>
                 <dt class="mono">{group === null ? name : `${safe(group)}: ${name}`}</dt>

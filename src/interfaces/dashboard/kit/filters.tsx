@@ -42,7 +42,7 @@ export function Filters<S extends FilterSpec>(props: {
     props.state.set({ [name]: value } as Partial<FiltersOf<S>>, { replace })
   return (
     <form
-      class="filters"
+      class="row"
       role="search"
       aria-label={props.label}
       onSubmit={(event) => event.preventDefault()}
@@ -101,7 +101,7 @@ function Search({ field, value, set }: { field: FilterField; value: string; set:
 function Choice({ field, value, set }: { field: FilterField; value: string; set: Setter }) {
   return (
     <label class="field">
-      <span class="field-label">{field.label}</span>
+      <span>{field.label}</span>
       <select value={value} onChange={(event) => set(field.name, event.currentTarget.value)}>
         {(field.options ?? []).map((option) => (
           <option key={option.value} value={option.value}>
@@ -117,7 +117,7 @@ function Many({ field, value, set }: { field: FilterField; value: string[]; set:
   const toggled = (one: string) =>
     value.includes(one) ? value.filter((other) => other !== one) : [...value, one]
   return (
-    <fieldset class="chips">
+    <fieldset class="row chips">
       <legend class="visually-hidden">{field.label}</legend>
       {(field.options ?? []).map((option) => (
         <button

@@ -1,10 +1,14 @@
-import { jsonText, shortId } from '../model/format.ts'
-import type { AuditEntry } from '../shapes.ts'
-import { Age, sentence, Text } from './text.tsx'
-import { compareFields, type FieldChange } from './change.ts'
+import { useState } from 'preact/hooks'
+import { formatDuration, jsonText, plural, safe, shortId } from '../model/format.ts'
+import { compareFields, type FieldChange } from '../model/history.ts'
+import type { AuditEntry, Execution } from '../shapes.ts'
+import { Button } from './button.tsx'
+import { Evidence } from './changes.tsx'
 import { CopyJson } from './copy.tsx'
 import { Link } from './link.tsx'
-import { actionStyle, Pill } from './status.tsx'
+import { Section } from './section.tsx'
+import { StatusPill } from './status.tsx'
+import { Age, asSentence, Text } from './text.tsx'
 
 /** Entries of the audit trail: action, subject, actor, reason, and what changed. */
 export function AuditList({ of }: { of: readonly AuditEntry[] }) {
@@ -19,20 +23,18 @@ export function AuditList({ of }: { of: readonly AuditEntry[] }) {
 
 function AuditRow({ entry }: { entry: AuditEntry }) {
   const { at, actor, action, source, run, target, because } = entry
-  const row = entry.facts?.['label']
-  const { label, icon, tone } = actionStyle(action)
-  const isReasonActor = because.endsWith(` by ${actor}`)
+  const label = entry.facts?.['label']
   return (
     <li class="trail-row" data-row tabIndex={-1}>
-      <div class="trail-when">
+      <div class="faint small">
         <Age at={at} />
       </div>
-      <div class="trail-what">
+      <div>
         <div class="row">
-          <Pill tone={tone} icon={icon} label={label} />
+          <StatusPill is={action} />
           <Link to={target === null ? `/runs/${run}` : `/targets/${target}`} class="entry-what">
-            {typeof row === 'string' ? (
-              <Text value={row} />
+            {typeof label === 'string' ? (
+              <Text value={label} />
             ) : (
               `${target === null ? 'run' : 'target'} ${shortId(target ?? run)}`
             )}
@@ -46,37 +48,29 @@ function AuditRow({ entry }: { entry: AuditEntry }) {
             </Link>
           )}
         </div>
-        <p class="entry-because">
-          <Text value={sentence(because)} />
-          {!isReasonActor && (
+        <p class="soft">
+          <Text value={asSentence(because)} />
+          {!because.endsWith(` by ${actor}`) && (
             <span class="faint">
               {' By '}
               <Text value={actor} />
             </span>
           )}
         </p>
-        <Diff entry={entry} />
+        <EntryDetails entry={entry} />
       </div>
     </li>
   )
 }
 
 /** Before and after, field by field; the evidence and the whole entry below. */
-function Diff({ entry }: { entry: AuditEntry }) {
+function EntryDetails({ entry }: { entry: AuditEntry }) {
   const { changed, known } = compareFields(entry.before, entry.after)
   return (
-    <details class="more-text trail-changes">
-      <summary>
-        {changed.length === 0 ? 'Nothing moved' : null}
-        {changed.map((change, index) => (
-          <span key={change.what}>
-            {index > 0 && ', '}
-            <FieldChangeRow of={change} />
-          </span>
-        ))}
-      </summary>
+    <details class="more-text">
+      <summary>{changed.length === 0 ? 'Details' : <FieldChanges of={changed} />}</summary>
       {known.length > 0 && (
-        <p class="soft">
+        <p>
           At that moment:{' '}
           {known.map(({ what, value }, index) => (
             <span key={what}>
@@ -87,7 +81,7 @@ function Diff({ entry }: { entry: AuditEntry }) {
         </p>
       )}
       {entry.evidence.length > 0 && (
-        <p class="soft">
+        <p>
           <Text value={entry.evidence.join(' ')} />
         </p>
       )}
@@ -97,20 +91,139 @@ function Diff({ entry }: { entry: AuditEntry }) {
   )
 }
 
-function FieldChangeRow({ of: { what, from, to } }: { of: FieldChange }) {
+function FieldChanges({ of }: { of: readonly FieldChange[] }) {
   return (
     <>
-      {what !== 'status' && <span class="faint">{what} </span>}
-      {from !== null && (
-        <>
-          <del>
-            <Text value={from} />
-          </del>
-          <span aria-hidden="true"> → </span>
-          <span class="visually-hidden"> becomes </span>
-        </>
+      {of.map(({ what, from, to }, index) => (
+        <span key={what}>
+          {index > 0 && ', '}
+          {what !== 'status' && <span class="faint">{what} </span>}
+          {from !== null && (
+            <>
+              <del>
+                <Text value={from} />
+              </del>
+              <span aria-hidden="true"> → </span>
+              <span class="visually-hidden"> becomes </span>
+            </>
+          )}
+          <ins>{to === null ? '0' : <Text value={to} />}</ins>
+        </span>
+      ))}
+    </>
+  )
+}
+
+const ENTRIES_SHOWN = 8
+
+type RunEntry = AuditEntry & { readonly key?: string | null }
+
+/** The audit trail of a run and the executions of its command, newest first. */
+export function Timeline(props: { audit: readonly RunEntry[]; executions: readonly Execution[] }) {
+  const [isWhole, setWhole] = useState(false)
+  const all = [
+    ...props.audit.map((entry) => ({
+      at: entry.at,
+      key: `action ${entry.id}`,
+      isAction: true,
+      content: <ActionEntry entry={entry} />,
+    })),
+    ...props.executions.flatMap((one) => [
+      {
+        at: one.startedAt,
+        key: `start ${one.id}`,
+        isAction: false,
+        content: <ExecutionStart of={one} />,
+      },
+      ...(one.finishedAt === null
+        ? []
+        : [
+            {
+              at: one.finishedAt,
+              key: `end ${one.id}`,
+              isAction: false,
+              content: <ExecutionEnd of={one} at={one.finishedAt} />,
+            },
+          ]),
+    ]),
+  ].toSorted((a, b) => b.at.localeCompare(a.at))
+  const left = all.length - ENTRIES_SHOWN
+  return (
+    <Section title="What happened" note={plural(all.length, 'entry', 'entries')}>
+      {all.length === 0 ? (
+        <p class="pad faint">No recovery, and no operator action.</p>
+      ) : (
+        <ol class="timeline">
+          {all.slice(0, isWhole ? undefined : ENTRIES_SHOWN).map(({ key, isAction, content }) => (
+            <li key={key} class={isAction ? 'is-action' : undefined}>
+              {content}
+            </li>
+          ))}
+        </ol>
       )}
-      <ins>{to === null ? '0' : <Text value={to} />}</ins>
+      {left > 0 && !isWhole && (
+        <div class="foot row">
+          <span class="faint">{plural(left, 'older one')}</span>
+          <Button size="small" onClick={() => setWhole(true)}>
+            Show all
+          </Button>
+        </div>
+      )}
+    </Section>
+  )
+}
+
+function ActionEntry({ entry }: { entry: RunEntry }) {
+  const { action, target, key, at, because, actor, evidence, before, after } = entry
+  const { changed } = compareFields(before, after)
+  return (
+    <>
+      <p class="row">
+        <strong>{safe(action)}</strong>
+        {target !== null && key && (
+          <Link to={`/targets/${target}`}>
+            <bdi>{safe(key)}</bdi>
+          </Link>
+        )}
+        <Age at={at} />
+      </p>
+      <p>{safe(because)}</p>
+      {changed.length > 0 && (
+        <p class="soft">
+          <FieldChanges of={changed} />
+        </p>
+      )}
+      <p class="faint">by {safe(actor)}</p>
+      <Evidence of={evidence} />
+    </>
+  )
+}
+
+function ExecutionStart({ of: { id, host, startedAt } }: { of: Execution }) {
+  return (
+    <>
+      <p class="row">
+        <strong>command started</strong> <Age at={startedAt} />
+      </p>
+      <p class="faint">
+        on {safe(host)}, as {shortId(id)}
+      </p>
+    </>
+  )
+}
+
+function ExecutionEnd({ of, at }: { of: Execution; at: string }) {
+  const { startedAt, exitCode, signal, because } = of
+  const how = signal ? `by ${signal}` : exitCode === null ? '' : `with code ${exitCode}`
+  return (
+    <>
+      <p class="row">
+        <strong>command ended {how}</strong> <Age at={at} />
+      </p>
+      <p>
+        {because && `${safe(because)} `}
+        <span class="faint">after {formatDuration(startedAt, at)}</span>
+      </p>
     </>
   )
 }

@@ -1,17 +1,15 @@
 import { ApiError, call, get } from '../api.ts'
-import type { AllowedAction, Page, Target, Undo } from '../shapes.ts'
-import { resultOf, type ActionResult } from './action-result.ts'
-import { describeError, type UndoStep } from './action-state.ts'
-import type { Input } from './actions.ts'
+import type { ActionResult, AllowedAction, Page, Target, Undo } from '../shapes.ts'
+import { describeError, type Input, type UndoStep } from './action-state.ts'
 
 /** Returns what an action would change now. */
-export async function loadPreview(action: AllowedAction, input: Input): Promise<ActionResult> {
-  const { preview, method, path, body } = action.call
-  const answer =
-    preview === null
-      ? await call(method, path, { body: { ...body, ...input, dryRun: true } })
-      : await get(preview)
-  return resultOf(action, answer)
+export function loadPreview(
+  { call: { preview, method, path, body } }: AllowedAction,
+  input: Input,
+): Promise<ActionResult> {
+  return preview === null
+    ? call(method, path, { body: { ...body, ...input, dryRun: true } })
+    : get(preview)
 }
 
 /** Returns some of the targets that an action is about, where the preview has only their number. */
@@ -20,19 +18,17 @@ export async function loadSample({ call: { sample } }: AllowedAction): Promise<r
 }
 
 /** Applies what was shown, or throws: the server refuses a plan that has changed. */
-export async function perform(
-  action: AllowedAction,
+export function perform(
+  { call: { method, path } }: AllowedAction,
   body: Record<string, unknown>,
 ): Promise<ActionResult> {
-  const { method, path } = action.call
-  return resultOf(action, await call(method, path, { body }))
+  return call(method, path, { body })
 }
 
 /** Returns the new preview that comes with a refused plan; null for another error. */
-export function newPreviewOf(action: AllowedAction, error: unknown): ActionResult | null {
-  if (!(error instanceof ApiError) || error.code !== 'PLAN_CHANGED') return null
-  const preview = (error.body as { preview?: unknown } | null)?.preview
-  return preview ? resultOf(action, preview) : null
+export function newPreviewOf({ code, body }: ApiError): ActionResult | null {
+  if (code !== 'PLAN_CHANGED') return null
+  return (body as { preview?: ActionResult } | null)?.preview ?? null
 }
 
 /** Makes the calls of an undo one after the other. `onStep` gets the progress after each. */

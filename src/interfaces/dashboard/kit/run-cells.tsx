@@ -1,14 +1,36 @@
-import { STATUS_STYLES, StatusPill, type Tone } from './status.tsx'
 import { formatEta, formatNumber, formatRow, safe, shortId } from '../model/format.ts'
 import type { ListedRun } from '../shapes.ts'
 import { Link } from './link.tsx'
 import { Progress } from './progress.tsx'
+import { StatusPill, styleOf, type Tone } from './status.tsx'
+import { numbers, type Column } from './table.tsx'
+import { Age } from './text.tsx'
 
-/** A run in a list, cell by cell: the first screen and the list of runs show it alike. */
+/** The columns of lists of runs. */
+export const RUN_COLUMNS = {
+  source: { head: 'Source', cell: (run) => <RunName run={run} />, isTitle: true },
+  state: { head: 'State', cell: (run) => <RunState run={run} />, isWide: true },
+  progress: { head: 'Progress', cell: (run) => <RunProgress run={run} />, isPlain: true },
+  pages: numbers('Pages', (run) => formatNumber(run.pages)),
+  items: numbers('Items', (run) => formatNumber(run.extracted)),
+  rate: numbers('Pages/min', ({ pace }) => orNone(pace && formatRate(pace.pagesPerMinute))),
+  eta: numbers('ETA', ({ pace }) => orNone(formatEta(pace?.etaSeconds))),
+  lastProgress: numbers('Last progress', (run) => <Age at={run.lastActivityAt} />),
+  created: numbers('Created', (run) => <Age at={run.createdAt} />, true),
+  owner: { head: 'Owner', cell: (run) => <RunOwner run={run} />, isExtra: true },
+} as const satisfies Record<string, Column<ListedRun>>
 
-export function RunName({ run }: { run: ListedRun }) {
+export function formatRate(perMinute: number): string {
+  return formatNumber(Math.round(perMinute))
+}
+
+function orNone(text: string | null) {
+  return text ?? <span class="none">–</span>
+}
+
+function RunName({ run }: { run: ListedRun }) {
   return (
-    <div class="run-name">
+    <div class="tight">
       <Link to={`/runs/${run.id}`} class="row-link">
         <bdi>{safe(run.source)}</bdi>
       </Link>
@@ -18,8 +40,8 @@ export function RunName({ run }: { run: ListedRun }) {
   )
 }
 
-/** The health of a live run and why; of an ended one its status and its error. */
-export function RunState({ run }: { run: ListedRun }) {
+/** The health of a live run and its reason; of an ended run the status and the error. */
+function RunState({ run }: { run: ListedRun }) {
   const because = run.health ? run.because : run.error
   return (
     <div class="tight">
@@ -29,7 +51,7 @@ export function RunState({ run }: { run: ListedRun }) {
   )
 }
 
-export function RunProgress({ run }: { run: ListedRun }) {
+function RunProgress({ run }: { run: ListedRun }) {
   return (
     <Progress
       label={`Progress of ${safe(run.source)}`}
@@ -42,42 +64,25 @@ export function RunProgress({ run }: { run: ListedRun }) {
   )
 }
 
-/** The bar has the colour of the run's state, so that both say the same. What ended badly is grey: red is what was given up. */
-export function toneOf(run: ListedRun): Tone {
-  if (run.severity === 'stuck') return STATUS_STYLES[run.health!].tone
-  if (run.status === 'running') return 'busy'
-  return run.status === 'succeeded' || run.status === 'interrupted'
-    ? STATUS_STYLES[run.status].tone
-    : 'quiet'
-}
-
-export function RunPages({ run: { pace } }: { run: ListedRun }) {
-  if (!pace) return <span class="none">–</span>
-  return <>{formatNumber(Math.round(pace.pagesPerMinute))}</>
-}
-
-export function RunEta({ run: { pace } }: { run: ListedRun }) {
-  const words = formatEta(pace?.etaSeconds)
-  return words === null ? <span class="none">–</span> : <>{words}</>
+/** The tone of a run's progress bar. What ended badly is grey: red is for failed targets. */
+export function toneOf({ severity, health, status }: ListedRun): Tone {
+  if (severity === 'stuck') return styleOf(health!).tone
+  return ['running', 'succeeded', 'interrupted'].includes(status) ? styleOf(status).tone : 'quiet'
 }
 
 /** A crawl has many workers and no owner. */
-export function RunOwner({ run }: { run: ListedRun }) {
+function RunOwner({ run: { owner, adopted, kind, source } }: { run: ListedRun }) {
+  if (owner === null && kind === 'single')
+    return <span class="faint">{adopted ? 'not known' : 'no owner'}</span>
+  if (owner === null) return <Link to={`/workers?q=${encodeURIComponent(source)}`}>workers</Link>
   // The worker id of an adopted row is derived: the table knows the row, and perhaps a name.
-  if (run.owner !== null && run.adopted) {
-    const row = formatRow(run.adopted)
-    return (
-      <Link to={`/workers?q=${encodeURIComponent(row)}`}>{safe(`row ${run.adopted.key}`)}</Link>
-    )
+  if (adopted) {
+    const row = encodeURIComponent(formatRow(adopted))
+    return <Link to={`/workers?q=${row}`}>{safe(`row ${adopted.key}`)}</Link>
   }
-  if (run.owner !== null) {
-    return (
-      <Link to="/workers" class="mono">
-        {shortId(run.owner.worker)}
-      </Link>
-    )
-  }
-  if (run.kind === 'single')
-    return <span class="faint">{run.adopted ? 'not known' : 'no owner'}</span>
-  return <Link to={`/workers?q=${encodeURIComponent(run.source)}`}>workers</Link>
+  return (
+    <Link to="/workers" class="mono">
+      {shortId(owner.worker)}
+    </Link>
+  )
 }

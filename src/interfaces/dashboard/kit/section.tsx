@@ -18,10 +18,10 @@ export function Section(props: {
   const { id } = props
   return (
     <section class="section" aria-labelledby={heading} id={id} tabIndex={id ? -1 : undefined}>
-      <header class="section-head">
+      <header class="row section-head">
         <h2 id={heading}>{props.title}</h2>
-        {props.note !== undefined && <span class="section-note">{props.note}</span>}
-        {props.aside !== undefined && <div class="section-aside">{props.aside}</div>}
+        {props.note !== undefined && <span class="faint small">{props.note}</span>}
+        {props.aside !== undefined && <div class="row small to-end">{props.aside}</div>}
       </header>
       <div class={props.isBare ? undefined : 'frame'}>{props.children}</div>
     </section>
@@ -38,13 +38,13 @@ export function PageHead(props: {
 }) {
   useTitle(props.title)
   return (
-    <header class="page-head">
-      <div class="page-head-words">
-        {props.above && <p class="page-above">{props.above}</p>}
+    <header class="row page-head">
+      <div class="fill">
+        {props.above && <p class="faint small">{props.above}</p>}
         <h1 tabIndex={-1}>{props.title}</h1>
-        {props.children && <div class="page-sub">{props.children}</div>}
+        {props.children && <div class="soft">{props.children}</div>}
       </div>
-      {props.actions && <div class="actions">{props.actions}</div>}
+      {props.actions && <div class="row">{props.actions}</div>}
     </header>
   )
 }
@@ -60,7 +60,7 @@ export function Facts({ of }: { of: readonly (readonly [string, ComponentChildre
   return (
     <dl class="facts">
       {of.map(([name, value]) => (
-        <div key={name} class="fact">
+        <div key={name}>
           <dt>{name}</dt>
           <dd>{value}</dd>
         </div>

@@ -36,7 +36,7 @@ function Help({ isOn, turn }: { isOn: boolean; turn: (on: boolean) => void }) {
       onClose={() => isOpen.set(false)}
     >
       <div class="dialog-body">
-        <header class="dialog-head">
+        <header class="row dialog-head">
           <h2 id="shortcuts-title">Keyboard</h2>
           <Button
             kind="quiet"
@@ -47,7 +47,7 @@ function Help({ isOn, turn }: { isOn: boolean; turn: (on: boolean) => void }) {
           />
         </header>
         <div class="dialog-content">
-          <dl class="shortcuts">
+          <dl class="pairs">
             {SHORTCUTS.map(({ keys, does }) => (
               <div key={does}>
                 <dt>

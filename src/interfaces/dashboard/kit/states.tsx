@@ -1,3 +1,8 @@
+import { useState } from 'preact/hooks'
+import { formatNumber } from '../model/format.ts'
+import type { List } from '../resource.ts'
+import { navigate } from '../router.ts'
+import { PageHead } from './section.tsx'
 import type { ComponentChildren } from 'preact'
 import type { ApiError } from '../api.ts'
 import { Button } from './button.tsx'
@@ -15,14 +20,30 @@ export function Empty(props: {
 }) {
   return (
     <div class="empty">
-      <span class="empty-icon">
+      <span class="disc">
         <Icon name={props.icon ?? 'check'} size={20} />
       </span>
-      <p class="empty-title">{props.title}</p>
-      {props.children && <div class="empty-text">{props.children}</div>}
+      <p class="strong">{props.title}</p>
+      {props.children && <div class="soft">{props.children}</div>}
       {props.command && <CopyCommand command={props.command} />}
       {props.action && <Button onClick={props.action.onClick}>{props.action.label}</Button>}
     </div>
+  )
+}
+
+/** The page of a run or target that is not in the database. */
+export function Missing({ what, id }: { what: string; id: string }) {
+  return (
+    <>
+      <PageHead title={`No such ${what}`} />
+      <Empty
+        title={`There is no ${what} ${id} in this database.`}
+        icon="question"
+        action={{ label: 'All runs', onClick: () => navigate('/runs') }}
+      >
+        It may have been deleted.
+      </Empty>
+    </>
   )
 }
 
@@ -56,13 +77,15 @@ export function Failure({ error, retry }: { error: ApiError; retry?: () => void 
   )
 }
 
-/** The usual order of things: failed without anything to show, still loading, or there. */
+/** Failed without anything to show, still loading, or loaded. `missing`: shown when it does not exist. */
 export function Loaded<T>(props: {
   of: { data: T | undefined; error: ApiError | null; reload: () => void }
   lines?: number
+  missing?: ComponentChildren
   children: (data: T) => ComponentChildren
 }) {
   const { data, error, reload } = props.of
+  if (data === undefined && error?.status === 404 && props.missing) return <>{props.missing}</>
   if (data === undefined && error) return <Failure error={error} retry={reload} />
   if (data === undefined) return <Loading lines={props.lines ?? 4} />
   return (
@@ -70,5 +93,66 @@ export function Loaded<T>(props: {
       {error && <Failure error={error} retry={reload} />}
       {props.children(data)}
     </>
+  )
+}
+
+/** The rows of a list with what stands in their place while there are none, and the button for more. */
+export function ListView<T>(props: {
+  list: List<T>
+  /** `run`: what a row is; with an `s` below the list. */
+  what: string
+  /** The filters that narrow it. */
+  filters?: { isFiltered: boolean; clear: () => void }
+  empty: ComponentChildren
+  lines?: number
+  children: (rows: readonly T[]) => ComponentChildren
+}) {
+  const { list, what, filters } = props
+  return (
+    <Loaded of={{ ...list, data: list.items }} lines={props.lines ?? 6}>
+      {(rows) =>
+        rows.length > 0 || list.hasMore ? (
+          <>
+            {props.children(rows)}
+            <More list={list} what={what.endsWith('y') ? `${what.slice(0, -1)}ies` : `${what}s`} />
+          </>
+        ) : filters?.isFiltered ? (
+          <NoMatch what={what} clear={filters.clear} />
+        ) : (
+          props.empty
+        )
+      }
+    </Loaded>
+  )
+}
+
+export function NoMatch({ what, clear }: { what: string; clear: () => void }) {
+  return (
+    <Empty
+      title={`No ${what} fits these filters.`}
+      icon="search"
+      action={{ label: 'Clear filters', onClick: clear }}
+    />
+  )
+}
+
+/** Below a list: how many are shown, and the next ones. */
+function More<T>({ list, what }: { list: List<T>; what: string }) {
+  const [isBusy, setBusy] = useState(false)
+  const more = () => {
+    setBusy(true)
+    void list.more().finally(() => setBusy(false))
+  }
+  return (
+    <div class="foot row">
+      <span class="faint" role="status">
+        {formatNumber(list.items?.length ?? 0)} shown{list.hasMore ? '' : ', that is all'}
+      </span>
+      {list.hasMore && (
+        <Button size="small" isBusy={isBusy} onClick={more}>
+          More {what}
+        </Button>
+      )}
+    </div>
   )
 }

@@ -1,13 +1,21 @@
+import { formatNumber } from '../model/format.ts'
 import { Icon, type IconName } from './icon.tsx'
-import type { Health, Liveness, RunStatus, TargetStatus } from '../shapes.ts'
+import { Link } from './link.tsx'
 
-/** A state as a pill. `why` is the reason, for the pointer; pages also say it in text. */
-export function StatusPill({ is, why }: { is: AnyStatus; why?: string | null }) {
-  const { label, icon, tone } = STATUS_STYLES[is]
-  return <Pill tone={tone} icon={icon} label={label} title={why ?? undefined} />
+/** A status, a health, a liveness or an action as a pill. `why` is the reason, for the pointer; pages also have it in text. */
+export function StatusPill(props: { is: string; why?: string | null; count?: number }) {
+  const { icon, tone } = styleOf(props.is)
+  const label = labelOf(props.is)
+  return (
+    <Pill
+      tone={tone}
+      icon={icon}
+      label={props.count === undefined ? label : `${formatNumber(props.count)} ${label}`}
+      title={props.why ?? undefined}
+    />
+  )
 }
 
-/** A pill for a state that is not one of the product's, such as an action of a verdict. */
 export function Pill(props: {
   tone: Tone
   label: string
@@ -25,63 +33,80 @@ export function Pill(props: {
 /** Colours of meaning: `busy` moves on, `quiet` is over or not begun. */
 export type Tone = 'good' | 'busy' | 'warn' | 'bad' | 'quiet'
 
-/** A state is never a colour alone: icon, word and colour say the same. */
-type StatusStyle = { readonly label: string; readonly icon: IconName; readonly tone: Tone }
-
-type AnyStatus = RunStatus | TargetStatus | Health | Liveness
-
-export const STATUS_STYLES: Readonly<Record<AnyStatus, StatusStyle>> = {
+/** Nothing is a colour alone: icon, label and colour mean the same. */
+const STYLES: Readonly<Record<string, readonly [IconName, Tone, label?: string]>> = {
   // Runs
-  queued: { label: 'queued', icon: 'clock', tone: 'quiet' },
-  running: { label: 'running', icon: 'play', tone: 'busy' },
-  interrupted: { label: 'interrupted', icon: 'pause', tone: 'warn' },
-  succeeded: { label: 'succeeded', icon: 'check', tone: 'good' },
-  failed: { label: 'failed', icon: 'cross', tone: 'bad' },
-  cancelled: { label: 'cancelled', icon: 'stop', tone: 'quiet' },
-  abandoned: { label: 'Timeout – auto-cleaned', icon: 'broom', tone: 'quiet' },
+  queued: ['clock', 'quiet'],
+  running: ['play', 'busy'],
+  interrupted: ['pause', 'warn'],
+  succeeded: ['check', 'good'],
+  failed: ['cross', 'bad'],
+  cancelled: ['stop', 'quiet'],
+  abandoned: ['broom', 'quiet', 'Timeout – auto-cleaned'],
   // Targets
-  planned: { label: 'planned', icon: 'clock', tone: 'quiet' },
-  in_progress: { label: 'in progress', icon: 'play', tone: 'busy' },
-  done: { label: 'done', icon: 'check', tone: 'good' },
-  stuck: { label: 'stuck', icon: 'hold', tone: 'bad' },
-  parked: { label: 'parked', icon: 'parked', tone: 'warn' },
+  planned: ['clock', 'quiet'],
+  in_progress: ['play', 'busy'],
+  done: ['check', 'good'],
+  stuck: ['hold', 'bad'],
+  parked: ['parked', 'warn'],
   // Health of a live run
-  healthy: { label: 'healthy', icon: 'pulse', tone: 'good' },
-  waiting: { label: 'waiting', icon: 'clock', tone: 'quiet' },
-  paused: { label: 'paused', icon: 'pause', tone: 'warn' },
-  orphaned: { label: 'orphaned', icon: 'unlink', tone: 'bad' },
-  stalled: { label: 'stalled', icon: 'warning', tone: 'warn' },
-  dead: { label: 'dead', icon: 'cross', tone: 'bad' },
-  // Signs of life
-  present: { label: 'present', icon: 'pulse', tone: 'good' },
-  silent: { label: 'silent', icon: 'dash', tone: 'warn' },
-  gone: { label: 'gone', icon: 'cross', tone: 'bad' },
-  unknown: { label: 'unknown', icon: 'question', tone: 'quiet' },
+  healthy: ['pulse', 'good'],
+  waiting: ['clock', 'quiet'],
+  paused: ['pause', 'warn'],
+  orphaned: ['unlink', 'bad'],
+  stalled: ['warning', 'warn'],
+  dead: ['cross', 'bad'],
+  // Liveness
+  present: ['pulse', 'good'],
+  silent: ['dash', 'warn'],
+  gone: ['cross', 'bad'],
+  unknown: ['question', 'quiet'],
+  // Actions of verdicts and of the audit trail
+  leave: ['check', 'good'],
+  alert: ['bell', 'warn'],
+  resume: ['play', 'good'],
+  replan: ['again', 'good'],
+  retry: ['again', 'busy'],
+  park: ['parked', 'warn'],
+  unpark: ['play', 'good'],
+  hold: ['hold', 'warn'],
+  fail: ['cross', 'bad'],
+  wait: ['clock', 'quiet'],
+  abandon: ['broom', 'quiet', 'clean'],
+  resumable: ['pause', 'good'],
+  cancel: ['stop', 'warn'],
+  revert: ['undo', 'busy'],
+  rewind: ['undo', 'busy'],
+  delete: ['trash', 'bad'],
 }
 
-/** Actions of verdicts and of the audit trail: what they do, at a glance. */
-const ACTION_STYLES: Readonly<Record<string, StatusStyle>> = {
-  leave: { label: 'leave', icon: 'check', tone: 'good' },
-  alert: { label: 'alert', icon: 'bell', tone: 'warn' },
-  resume: { label: 'resume', icon: 'play', tone: 'good' },
-  replan: { label: 'replan', icon: 'again', tone: 'good' },
-  retry: { label: 'retry', icon: 'again', tone: 'busy' },
-  park: { label: 'park', icon: 'parked', tone: 'warn' },
-  unpark: { label: 'unpark', icon: 'play', tone: 'good' },
-  hold: { label: 'hold', icon: 'hold', tone: 'warn' },
-  fail: { label: 'fail', icon: 'cross', tone: 'bad' },
-  wait: { label: 'wait', icon: 'clock', tone: 'quiet' },
-  abandon: { label: 'clean', icon: 'broom', tone: 'quiet' },
-  resumable: { label: 'resumable', icon: 'pause', tone: 'good' },
-  cancel: { label: 'cancel', icon: 'stop', tone: 'warn' },
-  revert: { label: 'revert', icon: 'undo', tone: 'busy' },
-  rewind: { label: 'rewind', icon: 'undo', tone: 'busy' },
-  delete: { label: 'delete', icon: 'trash', tone: 'bad' },
+export function styleOf(name: string): { readonly icon: IconName; readonly tone: Tone } {
+  const [icon, tone] = (Object.hasOwn(STYLES, name) && STYLES[name]) || (['dot', 'quiet'] as const)
+  return { icon, tone }
 }
 
-/** An action that nobody drew yet keeps its own word. */
-export function actionStyle(action: string): StatusStyle {
-  return Object.hasOwn(ACTION_STYLES, action)
-    ? ACTION_STYLES[action]!
-    : { label: action.replaceAll('_', ' '), icon: 'dot', tone: 'quiet' }
+export function labelOf(name: string): string {
+  return (Object.hasOwn(STYLES, name) && STYLES[name]?.[2]) || name.replaceAll('_', ' ')
+}
+
+/** Big numbers by state, each a link: the state stands for `*` in `to`. */
+export function Tally(props: {
+  of: readonly (readonly [state: string, count: number])[]
+  to: string
+  /** Shown if there is nothing to count. */
+  none?: string
+}) {
+  if (props.of.length === 0) return <p class="pad faint">{props.none}</p>
+  return (
+    <ul class="tally">
+      {props.of.map(([state, count]) => (
+        <li key={state}>
+          <Link to={props.to.replace('*', encodeURIComponent(state))} class="big">
+            {formatNumber(count)}
+          </Link>
+          <StatusPill is={state} />
+        </li>
+      ))}
+    </ul>
+  )
 }

@@ -22,7 +22,7 @@ export function OutsideLink({ url, clip }: { url: string; clip?: boolean }) {
   const href = linkable(url)
   if (href === null) return <Text value={url} clip={clip ?? false} mono />
   return (
-    <a class="outside" href={href} target="_blank" rel="noopener noreferrer">
+    <a class="row" href={href} target="_blank" rel="noopener noreferrer">
       <Text value={url} clip={clip ?? false} mono />
       <Icon name="external" size={12} />
       <span class="visually-hidden">(opens another site)</span>
@@ -65,7 +65,7 @@ export function WorkerName({ is: { label, host, pid } }: { is: ProcessRef }) {
 }
 
 /** A reason as it stands in a verdict, written as a sentence. */
-export function sentence(reason: string): string {
+export function asSentence(reason: string): string {
   const begun = reason.charAt(0).toUpperCase() + reason.slice(1)
   return begun === '' || /[.!?]$/.test(begun) ? begun : `${begun}.`
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { totalsBySource } from './history.ts'
+import { compareFields, totalsBySource } from './history.ts'
 
 test('one line per source: the newest operation first, and the most frequent action', () => {
   const at = (hour: number) => `2026-11-16T0${hour}:00:00.000Z`
@@ -22,4 +22,44 @@ test('one line per source: the newest operation first, and the most frequent act
     },
   ])
   assert.deepEqual(totalsBySource([]), [])
+})
+
+test('a recovered target: its status moved, the rest is what was known of it then', () => {
+  const before = { status: 'in_progress', epoch: 3, worker: 'w-1', page: 14 }
+  assert.deepEqual(compareFields(before, { status: 'planned' }), {
+    changed: [{ what: 'status', from: 'in progress', to: 'planned' }],
+    known: [
+      { what: 'epoch', value: '3' },
+      { what: 'worker', value: 'w-1' },
+      { what: 'page', value: '14' },
+    ],
+  })
+})
+
+test('a retry: what is new has no before', () => {
+  const { changed } = compareFields({ status: 'running' }, { status: 'failed', newRun: 'r-2' })
+  assert.deepEqual(changed, [
+    { what: 'status', from: 'running', to: 'failed' },
+    { what: 'new run', from: null, to: 'r-2' },
+  ])
+})
+
+test('requeued targets: from which status, and how many are planned now', () => {
+  const { changed, known } = compareFields(
+    { status: 'failed', targets: { failed: 3, parked: 1 } },
+    { status: 'interrupted', targets: { planned: 4 } },
+  )
+  assert.deepEqual(changed, [
+    { what: 'status', from: 'failed', to: 'interrupted' },
+    { what: 'targets failed', from: '3', to: null },
+    { what: 'targets parked', from: '1', to: null },
+    { what: 'targets planned', from: null, to: '4' },
+  ])
+  assert.deepEqual(known, [])
+})
+
+test('unchanged fields are not shown, and unexpected values cause no error', () => {
+  assert.deepEqual(compareFields({ status: 'failed' }, { status: 'failed' }).changed, [])
+  for (const side of [null, undefined, 'x', 7, []])
+    assert.deepEqual(compareFields(side, side), { changed: [], known: [] })
 })

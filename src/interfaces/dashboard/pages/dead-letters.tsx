@@ -1,53 +1,51 @@
 import { useEffect, useState } from 'preact/hooks'
+import { parkTogether } from '../kit/action-state.ts'
 import { ActionButtons, openAction, useCompletedActions } from '../kit/actions.tsx'
-import { Filters, useFilters } from '../kit/filters.tsx'
-import { PageHead } from '../kit/section.tsx'
-import { Empty, Loaded } from '../kit/states.tsx'
-import { formatNumber, plural, safe, shortId } from '../model/format.ts'
-import { useList, useResource } from '../resource.ts'
-import type { DeadLetters, DeadLetters as Answer, DeadLetterTarget } from '../shapes.ts'
-import { Age, Text } from '../kit/text.tsx'
+import { Button } from '../kit/button.tsx'
 import { CopyButton } from '../kit/copy.tsx'
+import { Filters, useFilters } from '../kit/filters.tsx'
 import { Icon } from '../kit/icon.tsx'
 import { Link } from '../kit/link.tsx'
-import { Pill, STATUS_STYLES, StatusPill } from '../kit/status.tsx'
-import { parkTogether } from '../kit/actions.ts'
-import { Button } from '../kit/button.tsx'
-import { type Column, More, Table } from '../kit/table.tsx'
+import { PageHead } from '../kit/section.tsx'
+import { Empty, ListView, Loaded, NoMatch } from '../kit/states.tsx'
+import { StatusPill } from '../kit/status.tsx'
+import { numbers, Table, type Column } from '../kit/table.tsx'
+import { Age, Text } from '../kit/text.tsx'
+import { formatNumber, plural, safe, shortId } from '../model/format.ts'
+import { useList, useResource } from '../resource.ts'
 import { useHasRole } from '../session.ts'
+import type { DeadLetters as Letters, DeadLetterTarget } from '../shapes.ts'
 
 const SPEC = { q: 'one', source: 'one', open: 'one' } as const
 
-/** What was given up, held or parked, by the kind of its error: one mistake is one line, however often it struck. */
+/** Failed, stuck and parked targets by the kind of their error. */
 export function DeadLetters() {
   const all = useFilters(SPEC)
   const { source, q, open } = all.filters
-  // What is unfolded is kept in the address too, but narrows nothing.
+  // The unfolded group is in the address too, but narrows nothing.
   const state = { ...all, isFiltered: source !== '' || q !== '' }
   const query = source === '' ? '' : `?source=${encodeURIComponent(source)}`
-  const letters = useResource<Answer>(`/api/dead-letters${query}`, { refreshMs: 10_000 })
-  const everywhere = useResource<Answer>(source === '' ? null : '/api/dead-letters')
-  const completedActions = useCompletedActions()
-  useEffect(() => {
-    if (completedActions > 0) letters.reload()
-  }, [completedActions])
-
-  const sources = sourcesOf(everywhere.data ?? letters.data)
+  const letters = useResource<Letters>(`/api/dead-letters${query}`, {
+    refreshMs: 10_000,
+    version: useCompletedActions(),
+  })
+  const everywhere = useResource<Letters>(source === '' ? null : '/api/dead-letters')
+  const options = [
+    { value: '', label: 'All' },
+    ...sourcesOf(everywhere.data ?? letters.data).map((one) => ({ value: one, label: safe(one) })),
+  ]
   const groups = letters.data?.groups.filter(({ error }) =>
     error.toLowerCase().includes(q.toLowerCase()),
   )
-  const { total = 0, isPartial = false } = letters.data ?? {}
+  const { total = 0, isPartial = false, actions = [] } = letters.data ?? {}
   return (
     <>
-      <PageHead
-        title="Dead letters"
-        actions={q === '' && <ActionButtons actions={letters.data?.actions ?? []} />}
-      >
+      <PageHead title="Dead letters" actions={q === '' && <ActionButtons actions={actions} />}>
         {letters.data &&
           (total === 0
-            ? 'Nothing failed, is held or parked.'
+            ? 'No target is failed, stuck or parked.'
             : `${plural(total, 'target')} with ${plural(letters.data.groups.length, 'kind')} of error.`)}
-        {isPartial && ' There are more than were looked at: each number is the least it can be.'}
+        {isPartial && ' There are more than were read: each number is a minimum.'}
       </PageHead>
       {(total > 0 || state.isFiltered) && (
         <Filters
@@ -55,22 +53,14 @@ export function DeadLetters() {
           state={state}
           fields={[
             { name: 'q', label: 'Search errors', kind: 'search' },
-            {
-              name: 'source',
-              label: 'Source',
-              kind: 'choice',
-              options: [
-                { value: '', label: 'All' },
-                ...sources.map((one) => ({ value: one, label: safe(one) })),
-              ],
-            },
+            { name: 'source', label: 'Source', kind: 'choice', options },
           ]}
         />
       )}
       <Loaded of={{ ...letters, data: groups }} lines={6}>
         {(shown) =>
           shown.length > 0 ? (
-            <ul class="letters">
+            <ul class="stack">
               {shown.map((group) => (
                 <DeadLetterGroup
                   key={group.fingerprint}
@@ -87,15 +77,11 @@ export function DeadLetters() {
           ) : (
             <div class="frame">
               {state.isFiltered ? (
-                <Empty
-                  title="No error fits the filters."
-                  icon="search"
-                  action={{ label: 'Clear filters', onClick: state.clear }}
-                />
+                <NoMatch what="error" clear={state.clear} />
               ) : (
                 <Empty title="No dead letters.">
-                  Targets whose handler gave up, that took their worker down too often, or that
-                  somebody set aside would be here, grouped by error.
+                  Targets whose handler gave up, that took their worker down too often, or that an
+                  operator parked are listed here, grouped by error.
                 </Empty>
               )}
             </div>
@@ -106,15 +92,13 @@ export function DeadLetters() {
   )
 }
 
-function sourcesOf(letters: Answer | undefined): string[] {
+function sourcesOf(letters: Letters | undefined): string[] {
   return [...new Set(letters?.groups.flatMap(({ sources }) => sources))].toSorted()
 }
 
-type Group = DeadLetters['groups'][number]
-
-/** One kind of error: how often, where, since when; unfolded its targets. */
+/** One kind of error: how often, where and since when; unfolded its targets. */
 function DeadLetterGroup(props: {
-  group: Group
+  group: Letters['groups'][number]
   /** Only of this source; empty: of all. */
   source: string
   /** There are more than were counted. */
@@ -123,19 +107,19 @@ function DeadLetterGroup(props: {
   onToggle: (isOpen: boolean) => void
 }) {
   const { group, source, isPartial, isOpen, onToggle } = props
-  const { fingerprint, error, count, sources, firstAt, lastAt } = group
-  const [first, ...rest] = error.split('\n')
+  const { fingerprint, error, count, sources, statuses, firstAt, lastAt } = group
+  const [first = '', ...rest] = error.split('\n')
   return (
-    <li class="letter frame" data-row tabIndex={-1}>
+    <li class="frame" data-row tabIndex={-1}>
       <div class="letter-head">
-        <span class="letter-count">
+        <span class="big">
           {isPartial && <span class="faint small">at least </span>}
           {formatNumber(count)}
           <span class="visually-hidden"> {count === 1 ? 'target' : 'targets'}</span>
         </span>
-        <div class="letter-words">
+        <div class="stack">
           <h2 class="clamp">
-            <Text value={first ?? ''} mono />
+            <Text value={first} mono />
           </h2>
           {rest.length > 0 && (
             <details class="more-text">
@@ -147,35 +131,27 @@ function DeadLetterGroup(props: {
             </details>
           )}
           <div class="row small">
-            {(['failed', 'stuck', 'parked'] as const).map((status) => {
-              const own = group.statuses[status] ?? 0
-              const { tone, icon, label } = STATUS_STYLES[status]
-              return own === 0 ? null : (
-                <Pill
-                  key={status}
-                  tone={tone}
-                  icon={icon}
-                  label={`${formatNumber(own)} ${label}`}
-                />
-              )
-            })}
-            <span class="row">
-              {sources.map((one) => (
-                <Link key={one} to={`/dead-letters?source=${encodeURIComponent(one)}`}>
-                  <Text value={one} />
-                </Link>
-              ))}
-            </span>
+            {(['failed', 'stuck', 'parked'] as const).map(
+              (status) =>
+                statuses[status] && (
+                  <StatusPill key={status} is={status} count={statuses[status]} />
+                ),
+            )}
+            {sources.map((one) => (
+              <Link key={one} to={`/dead-letters?source=${encodeURIComponent(one)}`}>
+                <Text value={one} />
+              </Link>
+            ))}
             <span class="faint">
               first <Age at={firstAt} />, last <Age at={lastAt} />
             </span>
           </div>
         </div>
-        <div class="actions letter-actions">
+        <div class="row letter-actions">
           <ActionButtons actions={group.actions} size="small" />
           <button
             type="button"
-            class="button button-quiet button-small letter-toggle"
+            class="button button-quiet button-small"
             aria-expanded={isOpen}
             onClick={() => onToggle(!isOpen)}
           >
@@ -192,7 +168,7 @@ function DeadLetterGroup(props: {
   )
 }
 
-/** The targets of one kind of error, by pages: retried one by one, or set aside together. */
+/** The targets of one kind of error: retried one by one, or parked together. */
 function DeadLetterTargets({ fingerprint, source }: { fingerprint: string; source: string }) {
   const canAct = useHasRole('operator')
   const query = new URLSearchParams({ limit: '50', ...(source !== '' && { source }) })
@@ -204,15 +180,32 @@ function DeadLetterTargets({ fingerprint, source }: { fingerprint: string; sourc
     setChosen(new Set())
     list.reload()
   }, [completedActions])
-  const choose = (id: string, isChosen: boolean) => {
-    const next = new Set(chosen)
-    if (isChosen) next.add(id)
-    else next.delete(id)
-    setChosen(next)
+  const toggle = (id: string) =>
+    setChosen(new Set(chosen.has(id) ? [...chosen].filter((one) => one !== id) : [...chosen, id]))
+  const checkbox = ({ id, key }: DeadLetterTarget) => (
+    <input
+      type="checkbox"
+      aria-label={`Select ${safe(key)}`}
+      checked={chosen.has(id)}
+      onChange={() => toggle(id)}
+    />
+  )
+  const name: Column<DeadLetterTarget> = {
+    head: 'Target',
+    isTitle: true,
+    isWide: true,
+    cell: (target) => (
+      <span class="row">
+        {canAct && checkbox(target)}
+        <Link class="row-link" to={`/targets/${target.id}`}>
+          <Text value={target.key} />
+        </Link>
+      </span>
+    ),
   }
   return (
     <div class="letter-targets">
-      <Loaded of={{ ...list, data: list.items }} lines={3}>
+      <ListView list={list} what="target" lines={3} empty={<p class="pad faint">None is left.</p>}>
         {(targets) => (
           <>
             {chosen.size > 0 && (
@@ -223,18 +216,13 @@ function DeadLetterTargets({ fingerprint, source }: { fingerprint: string; sourc
             )}
             <Table
               caption="Targets with this error"
-              columns={
-                canAct
-                  ? [nameOf(chosen, choose), ...COLUMNS, BUTTONS]
-                  : [nameOf(null, choose), ...COLUMNS]
-              }
+              columns={canAct ? [name, ...COLUMNS, BUTTONS] : [name, ...COLUMNS]}
               rows={targets}
               rowKey={({ id }) => id}
             />
-            <More list={list} what="targets" />
           </>
         )}
-      </Loaded>
+      </ListView>
     </div>
   )
 }
@@ -260,33 +248,6 @@ function SelectionBar(props: { targets: readonly DeadLetterTarget[]; clear: () =
   )
 }
 
-/** The target's key; with a box to select it where something can be done with a selection. */
-function nameOf(
-  chosen: ReadonlySet<string> | null,
-  choose: (id: string, isChosen: boolean) => void,
-): Column<DeadLetterTarget> {
-  return {
-    head: 'Target',
-    isTitle: true,
-    isWide: true,
-    cell: ({ id, key }) => (
-      <span class="row">
-        {chosen && (
-          <input
-            type="checkbox"
-            aria-label={`Select ${safe(key)}`}
-            checked={chosen.has(id)}
-            onChange={(event) => choose(id, event.currentTarget.checked)}
-          />
-        )}
-        <Link class="row-link" to={`/targets/${id}`}>
-          <Text value={key} />
-        </Link>
-      </span>
-    ),
-  }
-}
-
 const COLUMNS: readonly Column<DeadLetterTarget>[] = [
   {
     head: 'Run',
@@ -297,21 +258,16 @@ const COLUMNS: readonly Column<DeadLetterTarget>[] = [
     ),
   },
   { head: 'Status', cell: ({ status, lastError }) => <StatusPill is={status} why={lastError} /> },
-  { head: 'Page', isNumber: true, cell: ({ page }) => formatNumber(page) },
-  {
-    head: 'Attempts',
-    isNumber: true,
-    isExtra: true,
-    cell: ({ attempts }) => formatNumber(attempts),
-  },
-  { head: 'Last seen', isNumber: true, cell: ({ lastActivityAt }) => <Age at={lastActivityAt} /> },
+  numbers('Page', ({ page }) => formatNumber(page)),
+  numbers('Attempts', ({ attempts }) => formatNumber(attempts), true),
+  numbers('Last seen', ({ lastActivityAt }) => <Age at={lastActivityAt} />),
 ]
 
 const BUTTONS: Column<DeadLetterTarget> = {
   head: 'Actions',
   isHeadHidden: true,
   cell: ({ actions }) => (
-    <div class="actions">
+    <div class="row">
       <ActionButtons actions={actions} size="small" />
     </div>
   ),

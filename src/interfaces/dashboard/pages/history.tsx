@@ -1,24 +1,25 @@
-import { Link } from '../kit/link.tsx'
-import { PageHead, Section } from '../kit/section.tsx'
-import { apiUrl, useLocation } from '../router.ts'
 import { useState } from 'preact/hooks'
-import { Age, Text } from '../kit/text.tsx'
+import { unstuckCommand } from '../../../lib/text/shell-command.ts'
 import { Button } from '../kit/button.tsx'
 import { CopyCommand } from '../kit/copy.tsx'
-import { Filters, useFilters } from '../kit/filters.tsx'
-import { Icon } from '../kit/icon.tsx'
-import { type Column, More, Table } from '../kit/table.tsx'
-import { Empty, Loaded } from '../kit/states.tsx'
+import { Filters, useFilters, type FilterField } from '../kit/filters.tsx'
 import { AuditList } from '../kit/history.tsx'
-import { actionStyle, Pill } from '../kit/status.tsx'
+import { Icon } from '../kit/icon.tsx'
+import { Link } from '../kit/link.tsx'
+import { PageHead, Section } from '../kit/section.tsx'
+import { Empty, ListView } from '../kit/states.tsx'
+import { labelOf, Pill, StatusPill } from '../kit/status.tsx'
+import { numbers, Table, type Column } from '../kit/table.tsx'
+import { Age, Text } from '../kit/text.tsx'
 import { useLiveEvents } from '../live.ts'
+import { writeFilters } from '../model/filters.ts'
 import { formatNumber, jsonText, plural, safe, shortId } from '../model/format.ts'
-import { unstuckCommand } from '../../../lib/text/shell-command.ts'
+import { totalsBySource, type SourceTotals } from '../model/history.ts'
 import { useList, useResource } from '../resource.ts'
-import type { AuditEntry, History, Operation } from '../shapes.ts'
-import { type SourceTotals, totalsBySource } from '../model/history.ts'
+import { apiUrl, useLocation } from '../router.ts'
+import type { AuditEntry, History as Answer, Operation } from '../shapes.ts'
 
-/** What was done to whose runs, by whom and why; and what people asked for through the API. */
+/** The audit trail, and the operations that were requested over HTTP. */
 export function History() {
   const { query } = useLocation()
   const isOperations = query.get('tab') === 'operations'
@@ -27,7 +28,7 @@ export function History() {
       <PageHead title="History">
         {isOperations
           ? 'Every call that wanted to change something, refused ones too.'
-          : 'Every recovery, cleaning and word of a person, with what it changed. Nothing is ever taken out.'}
+          : 'Every recovery, cleaning and operator action, with what it changed. Entries are never removed.'}
       </PageHead>
       <nav class="tabs" aria-label="Kinds of history">
         <Link to="/history" class="tab" isCurrent={!isOperations}>
@@ -43,21 +44,20 @@ export function History() {
 }
 
 const SPEC = { source: 'one', action: 'one', since: 'one', run: 'one' } as const
-const PERIODS = [
-  { value: '', label: 'All time' },
-  { value: '1h', label: 'Last hour' },
-  { value: '24h', label: 'Last 24 hours' },
-  { value: '7d', label: 'Last 7 days' },
-  { value: '30d', label: 'Last 30 days' },
-]
+type Chosen = { readonly [K in keyof typeof SPEC]: string }
 
 function AuditView() {
   const state = useFilters(SPEC)
   const { filters } = state
-  const query = queryOf(filters)
-  const list = useList<AuditEntry>(`/api/history?${query}limit=50`)
-  const all = useResource<History>('/api/history?limit=1')
-  const counts = useResource<History>(`/api/history?${query}limit=1`)
+  const path = (limit: number) => {
+    const query = new URLSearchParams(writeFilters(SPEC, filters))
+    query.set('limit', String(limit))
+    return `/api/history?${query}`
+  }
+  const list = useList<AuditEntry>(path(50))
+  const all = useResource<Answer>('/api/history?limit=1')
+  const counts = useResource<Answer>(path(1))
+  const totals = totalsBySource(counts.data?.counts ?? [])
   const [fresh, setFresh] = useState(0)
   useLiveEvents<AuditEntry>('trail', (entry) => {
     if (matches(entry, filters)) setFresh((count) => count + 1)
@@ -67,6 +67,16 @@ function AuditView() {
     list.reload()
     counts.reload()
   }
+  const newEntries = (
+    <Button size="small" icon="again" onClick={refresh}>
+      {`Show ${plural(fresh, 'new entry', 'new entries')}`}
+    </Button>
+  )
+  const exportLink = (
+    <a class="row" href={apiUrl(path(500))} download="unstuck-history.json">
+      <Icon name="download" size={14} /> <span>Export as JSON</span>
+    </a>
+  )
   return (
     <>
       <Filters label="Filter the history" state={state} fields={fieldsFor(all.data, filters)} />
@@ -75,67 +85,46 @@ function AuditView() {
           Only of <Link to={`/runs/${filters.run}`}>run {shortId(filters.run)}</Link>.
         </p>
       )}
-      {counts.data && counts.data.counts.length > 0 && (
+      {totals.length > 0 && (
         <Section title="By source">
           <Table
-            caption="What was done, by source"
-            columns={SUM_COLUMNS}
-            rows={totalsBySource(counts.data.counts)}
+            caption="Applied actions by source"
+            columns={TOTALS_COLUMNS}
+            rows={totals}
             rowKey={({ source }) => source}
           />
         </Section>
       )}
       <Section
         title="Audit trail"
-        note={
-          fresh > 0 ? (
-            <Button size="small" icon="again" onClick={refresh}>
-              {`Show ${plural(fresh, 'new entry', 'new entries')}`}
-            </Button>
-          ) : (
-            'newest first'
-          )
-        }
-        aside={
-          <a
-            class="row"
-            href={apiUrl(`/api/history?${query}limit=500`)}
-            download="unstuck-history.json"
-          >
-            <Icon name="download" size={14} /> <span>Export as JSON</span>
-          </a>
-        }
+        note={fresh > 0 ? newEntries : 'newest first'}
+        aside={exportLink}
       >
-        <Loaded of={{ ...list, data: list.items }} lines={6}>
-          {(entries) =>
-            entries.length > 0 || list.hasMore ? (
-              <>
-                <AuditList of={entries} />
-                <More list={list} what="entries" />
-              </>
-            ) : state.isFiltered ? (
-              <Empty
-                title="Nothing fits the filters."
-                icon="search"
-                action={{ label: 'Clear filters', onClick: state.clear }}
-              />
-            ) : (
-              <Empty title="Nothing was done yet." icon="history">
-                No recovery, no cleaning, no word of a person.
-              </Empty>
-            )
+        <ListView
+          list={list}
+          what="entry"
+          filters={state}
+          empty={
+            <Empty title="The audit trail is empty." icon="history">
+              No recovery, no cleaning, no operator action.
+            </Empty>
           }
-        </Loaded>
+        >
+          {(entries) => <AuditList of={entries} />}
+        </ListView>
       </Section>
       <CopyCommand
-        command={commandOf(filters)}
-        call={{ method: 'GET', path: apiUrl(`/api/history?${query}limit=50`) }}
+        command={unstuckCommand('history', [], {
+          source: filters.source || undefined,
+          since: filters.since || undefined,
+        })}
+        call={{ method: 'GET', path: apiUrl(path(50)) }}
       />
     </>
   )
 }
 
-const SUM_COLUMNS: readonly Column<SourceTotals>[] = [
+const TOTALS_COLUMNS: readonly Column<SourceTotals>[] = [
   {
     head: 'Source',
     isTitle: true,
@@ -146,33 +135,21 @@ const SUM_COLUMNS: readonly Column<SourceTotals>[] = [
     ),
   },
   {
-    head: 'What was done',
+    head: 'Actions',
     isWide: true,
     cell: ({ source, actions }) => (
       <span class="row">
-        {actions.map(({ action, count }) => {
-          const { label, tone, icon } = actionStyle(action)
-          return (
-            <Link
-              key={action}
-              class={`pill tone-${tone}`}
-              to={`/history?source=${encodeURIComponent(source)}&action=${encodeURIComponent(action)}`}
-            >
-              <Icon name={icon} size={13} />
-              <span>
-                {formatNumber(count)} {label}
-              </span>
-            </Link>
-          )
-        })}
+        {actions.map(({ action, count }) => (
+          <Link key={action} to={`/history${writeFilters(SPEC, { source, action })}`} class="plain">
+            <StatusPill is={action} count={count} />
+          </Link>
+        ))}
       </span>
     ),
   },
-  { head: 'Times', isNumber: true, isExtra: true, cell: ({ total }) => formatNumber(total) },
-  { head: 'Last', isNumber: true, cell: ({ lastAt }) => <Age at={lastAt} /> },
+  numbers('Times', ({ total }) => formatNumber(total), true),
+  numbers('Last', ({ lastAt }) => <Age at={lastAt} />),
 ]
-
-type Chosen = { readonly [K in keyof typeof SPEC]: string }
 
 function matches(entry: AuditEntry, { source, action, run }: Chosen): boolean {
   return (
@@ -182,67 +159,57 @@ function matches(entry: AuditEntry, { source, action, run }: Chosen): boolean {
   )
 }
 
-/** `source=shop&since=24h&`: ready for what follows. */
-function queryOf(filters: Chosen): string {
-  const set = Object.entries(filters).filter(([, value]) => value !== '')
-  return set.length === 0 ? '' : `${new URLSearchParams(set)}&`
-}
-
-function commandOf({ source, since }: Chosen): string {
-  return unstuckCommand('history', [], { source: source || undefined, since: since || undefined })
-}
-
-function fieldsFor(all: History | undefined, { source, action }: Chosen) {
-  const names = (pick: 'source' | 'action', chosen: string) =>
-    [...new Set([...(all?.counts.map((count) => count[pick]) ?? []), chosen])]
-      .filter((one) => one !== '')
+function fieldsFor(all: Answer | undefined, chosen: Chosen): FilterField[] {
+  const options = (name: 'source' | 'action') => {
+    const found = new Set([...(all?.counts.map((count) => count[name]) ?? []), chosen[name]])
+    return [...found]
       .toSorted()
-      .map((one) => ({ value: one, label: safe(pick === 'action' ? actionStyle(one).label : one) }))
+      .filter((value) => value !== '')
+      .map((value) => ({ value, label: safe(name === 'action' ? labelOf(value) : value) }))
+  }
   const any = { value: '', label: 'All' }
   return [
+    { name: 'source', label: 'Source', kind: 'choice', options: [any, ...options('source')] },
+    { name: 'action', label: 'Action', kind: 'choice', options: [any, ...options('action')] },
     {
-      name: 'source',
-      label: 'Source',
-      kind: 'choice' as const,
-      options: [any, ...names('source', source)],
+      name: 'since',
+      label: 'Time',
+      kind: 'choice',
+      options: [
+        { value: '', label: 'All time' },
+        { value: '1h', label: 'Last hour' },
+        { value: '24h', label: 'Last 24 hours' },
+        { value: '7d', label: 'Last 7 days' },
+        { value: '30d', label: 'Last 30 days' },
+      ],
     },
-    {
-      name: 'action',
-      label: 'Action',
-      kind: 'choice' as const,
-      options: [any, ...names('action', action)],
-    },
-    { name: 'since', label: 'Time', kind: 'choice' as const, options: PERIODS },
   ]
 }
 
-/** What people and scripts asked for over HTTP, whether or not it changed anything. */
+/** The operations that were requested over HTTP, whether or not they changed anything. */
 function Operations() {
   const list = useList<Operation>('/api/operations?limit=50', { refreshMs: 10_000 })
   return (
     <Section title="Operations" note="newest first">
-      <Loaded of={{ ...list, data: list.items }} lines={6}>
-        {(operations) =>
-          operations.length === 0 ? (
-            <Empty title="Nobody has asked for anything over HTTP yet." icon="history" />
-          ) : (
-            <>
-              <Table
-                caption="Operations over HTTP"
-                columns={COLUMNS}
-                rows={operations}
-                rowKey={({ id }) => id}
-              />
-              <More list={list} what="operations" />
-            </>
-          )
-        }
-      </Loaded>
+      <ListView
+        list={list}
+        what="operation"
+        empty={<Empty title="No operation was requested over HTTP yet." icon="history" />}
+      >
+        {(operations) => (
+          <Table
+            caption="Operations over HTTP"
+            columns={OPERATION_COLUMNS}
+            rows={operations}
+            rowKey={({ id }) => id}
+          />
+        )}
+      </ListView>
     </Section>
   )
 }
 
-const COLUMNS: readonly Column<Operation>[] = [
+const OPERATION_COLUMNS: readonly Column<Operation>[] = [
   { head: 'When', cell: ({ at }) => <Age at={at} /> },
   {
     head: 'Who',
@@ -259,7 +226,7 @@ const COLUMNS: readonly Column<Operation>[] = [
   },
   { head: 'Call', isTitle: true, cell: ({ call }) => <Text value={call} mono /> },
   {
-    head: 'Answer',
+    head: 'Response',
     cell: ({ status }) => (
       <Pill
         tone={status < 300 ? 'good' : status === 409 ? 'warn' : 'bad'}
@@ -272,7 +239,7 @@ const COLUMNS: readonly Column<Operation>[] = [
   {
     head: 'Selection',
     cell: ({ selection, plan }) =>
-      isEmpty(selection) ? (
+      Object.keys(selection ?? {}).length === 0 ? (
         <span class="faint">all</span>
       ) : (
         <details class="more-text">
@@ -283,7 +250,3 @@ const COLUMNS: readonly Column<Operation>[] = [
       ),
   },
 ]
-
-function isEmpty(selection: unknown): boolean {
-  return typeof selection !== 'object' || selection === null || Object.keys(selection).length === 0
-}

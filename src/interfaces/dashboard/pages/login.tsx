@@ -39,18 +39,18 @@ export function Login() {
   }
   return (
     <main class="login" id="main">
-      <form class="login-card frame" onSubmit={(event) => void enter(event)}>
+      <form class="login-card frame stack" onSubmit={(event) => void enter(event)}>
         <Mark size={40} />
         <h1>Log in to Unstuck</h1>
         {session && (
-          <p class="login-known">
+          <p class="row soft">
             You are in already, as {session.name}.{' '}
             <Button size="small" onClick={onwards}>
               Go on
             </Button>
           </p>
         )}
-        <label class="dialog-field">
+        <label class="field field-wide">
           <span>Token</span>
           <input
             ref={field}
@@ -64,7 +64,7 @@ export function Login() {
           />
         </label>
         {error !== null && (
-          <p class="login-error" id="login-error" role="alert">
+          <p class="row bad" id="login-error" role="alert">
             <Icon name="warning" />
             <span>{error}</span>
           </p>
@@ -72,7 +72,7 @@ export function Login() {
         <Button type="submit" kind="primary" size="large" isBusy={isBusy}>
           Log in
         </Button>
-        <div class="login-help">
+        <div class="foot stack soft small">
           <p>No token yet? Whoever runs the server makes one, and sees it once:</p>
           <CopyCommand command="unstuck tokens add NAME --role operator" />
           <p class="faint">

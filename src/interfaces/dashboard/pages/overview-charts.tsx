@@ -33,7 +33,7 @@ export function Charts() {
     <Section
       title="Over time"
       aside={
-        <div class="chips" role="group" aria-label="Range of the charts">
+        <div class="row chips" role="group" aria-label="Range of the charts">
           {RANGES.map(({ value, label }) => (
             <button
               key={value}

@@ -4,23 +4,18 @@ import { Age } from '../kit/text.tsx'
 import { CopyCommand } from '../kit/copy.tsx'
 import { Icon, type IconName } from '../kit/icon.tsx'
 import { Link } from '../kit/link.tsx'
-import { RunEta, RunName, RunOwner, RunPages, RunProgress, RunState } from '../kit/run-cells.tsx'
+import { RUN_COLUMNS } from '../kit/run-cells.tsx'
 import { Section, useTitle } from '../kit/section.tsx'
 import { Empty, Failure, Loading } from '../kit/states.tsx'
 import { Table } from '../kit/table.tsx'
 import { useLive } from '../live.ts'
 import { formatNumber, plural, safe } from '../model/format.ts'
-import { Pill, StatusPill, type Tone } from '../kit/status.tsx'
+import { Pill, type Tone } from '../kit/status.tsx'
 import { useResource } from '../resource.ts'
 import { useHasRole } from '../session.ts'
-import type {
-  Alert,
-  ListedRun,
-  Liveness,
-  Overview,
-  Overview as Shape,
-  RunStatus,
-} from '../shapes.ts'
+import type { Alert, Overview, Overview as Shape } from '../shapes.ts'
+import { LIVENESS, RUN_STATUSES } from '../shapes.ts'
+import { Tally } from '../kit/status.tsx'
 
 /** The first screen. Live; the first data is fetched, so that it also works without a stream. */
 export function Overview() {
@@ -61,14 +56,14 @@ function StatusHeadline({ overview }: { overview: Shape }) {
   const { line, detail } = splitSummary(overview)
   return (
     <header class={`answer tone-${tone}`}>
-      <span class="answer-icon">
+      <span class="disc">
         <Icon name={icon} size={26} />
       </span>
-      <div class="answer-words">
+      <div class="fill">
         <h1 tabIndex={-1}>Is anything stuck?</h1>
         <p aria-live="polite">
           <strong class="answer-line">{line}</strong>
-          {detail && <span class="answer-detail">{detail}</span>}
+          {detail && <span class="soft">{detail}</span>}
         </p>
       </div>
       {canAct ? (
@@ -105,30 +100,23 @@ function LiveRuns({ overview }: { overview: Shape }) {
         </Link>
       }
     >
-      {runs.length === 0 ? <NothingLive overview={overview} /> : <LiveTable runs={runs} />}
+      {runs.length === 0 ? (
+        <NothingLive overview={overview} />
+      ) : (
+        <Table
+          caption="Live runs"
+          rows={runs}
+          rowKey={({ id }) => id}
+          isTrouble={({ severity }) => severity === 'stuck'}
+          columns={LIVE_COLUMNS}
+        />
+      )}
     </Section>
   )
 }
 
-function LiveTable({ runs }: { runs: readonly ListedRun[] }) {
-  return (
-    <Table
-      caption="Live runs"
-      rows={runs}
-      rowKey={(run) => run.id}
-      isTrouble={({ severity }) => severity === 'stuck'}
-      columns={[
-        { head: 'Source', cell: (run) => <RunName run={run} />, isTitle: true },
-        { head: 'State', cell: (run) => <RunState run={run} />, isWide: true },
-        { head: 'Progress', cell: (run) => <RunProgress run={run} />, isPlain: true },
-        { head: 'Pages/min', cell: (run) => <RunPages run={run} />, isNumber: true },
-        { head: 'ETA', cell: (run) => <RunEta run={run} />, isNumber: true },
-        { head: 'Last progress', cell: (run) => <Age at={run.lastActivityAt} />, isNumber: true },
-        { head: 'Owner', cell: (run) => <RunOwner run={run} />, isExtra: true },
-      ]}
-    />
-  )
-}
+const { source, state, progress, rate, eta, lastProgress, owner } = RUN_COLUMNS
+const LIVE_COLUMNS = [source, state, progress, rate, eta, lastProgress, owner]
 
 function NothingLive({ overview: { latest } }: { overview: Shape }) {
   return (
@@ -173,9 +161,9 @@ function isAbout(alert: Alert, item: Shape['attention'][number]): boolean {
 function AttentionItem(props: Shape['attention'][number] & { alert: Alert | undefined }) {
   const { run, source, what, because, command, alert } = props
   return (
-    <li class="thing" data-row tabIndex={-1}>
-      <div class="thing-words">
-        <p>
+    <li class="row" data-row tabIndex={-1}>
+      <div class="fill">
+        <p class="row">
           {run === null ? (
             <strong>{safe(source)}</strong>
           ) : (
@@ -183,9 +171,9 @@ function AttentionItem(props: Shape['attention'][number] & { alert: Alert | unde
               {safe(source)}
             </Link>
           )}
-          <span class="thing-what">{safe(what)}</span>
+          <span>{safe(what)}</span>
           {alert && (
-            <span class="thing-alert">
+            <span class="small toned tone-warn">
               <Icon name="bell" size={13} />
               alerted <Age at={alert.since} />
             </span>
@@ -193,7 +181,7 @@ function AttentionItem(props: Shape['attention'][number] & { alert: Alert | unde
         </p>
         {because && <p class="clamp soft small">{safe(because)}</p>}
         {what.includes('target') && (
-          <Link to={`/dead-letters?source=${encodeURIComponent(source)}`} class="thing-more">
+          <Link to={`/dead-letters?source=${encodeURIComponent(source)}`} class="small">
             Their errors
           </Link>
         )}
@@ -206,7 +194,7 @@ function AttentionItem(props: Shape['attention'][number] & { alert: Alert | unde
 /** Shown while there is no run. */
 function FirstSteps() {
   return (
-    <section class="first" aria-labelledby="first">
+    <section class="stack first" aria-labelledby="first">
       <h1 id="first" tabIndex={-1}>
         Nothing has run yet.
       </h1>
@@ -221,30 +209,19 @@ function FirstSteps() {
   )
 }
 
-const LIVENESS_ORDER: readonly Liveness[] = ['present', 'stalled', 'silent', 'gone', 'unknown']
-const STATUSES: readonly RunStatus[] = [
-  'running',
-  'queued',
-  'interrupted',
-  'succeeded',
-  'failed',
-  'cancelled',
-  'abandoned',
-]
-
-/** Around the live runs: the workers by their signs of life, wrapped commands, and all runs ever. */
+/** The workers by liveness, wrapped commands, and all runs by status. */
 function SystemSummary({ overview }: { overview: Overview }) {
   const { workers, totals, sourceLocks } = overview
-  const livenessCounts = LIVENESS_ORDER.filter((liveness) => (workers[liveness] ?? 0) > 0)
-  const statuses = STATUSES.filter((status) => (totals[status] ?? 0) > 0)
+  const countsOf = <K extends string>(keys: readonly K[], counts: Partial<Record<K, number>>) =>
+    keys.map((key) => [key, counts[key] ?? 0] as const).filter(([, count]) => count > 0)
   return (
     <div class="columns">
       <Section title="Workers" aside={<Link to="/workers">All workers</Link>}>
-        {livenessCounts.length === 0 ? (
-          <p class="pad faint">No worker is there.</p>
-        ) : (
-          <Tally of={livenessCounts} counts={workers} to="/workers?liveness=" />
-        )}
+        <Tally
+          of={countsOf(LIVENESS.toReversed(), workers)}
+          to="/workers?liveness=*"
+          none="No worker runs."
+        />
       </Section>
       {sourceLocks.length > 0 && (
         <Section title="Wrapped commands">
@@ -256,32 +233,9 @@ function SystemSummary({ overview }: { overview: Overview }) {
         </Section>
       )}
       <Section title="All runs" aside={<Link to="/runs">All runs</Link>}>
-        {statuses.length === 0 ? (
-          <p class="pad faint">None yet.</p>
-        ) : (
-          <Tally of={statuses} counts={totals} to="/runs?status=" />
-        )}
+        <Tally of={countsOf(RUN_STATUSES, totals)} to="/runs?status=*" none="None yet." />
       </Section>
     </div>
-  )
-}
-
-function Tally(props: {
-  of: readonly (Liveness | RunStatus)[]
-  counts: Readonly<Record<string, number>>
-  to: string
-}) {
-  return (
-    <ul class="tally">
-      {props.of.map((state) => (
-        <li key={state}>
-          <Link to={props.to + state} class="tally-count">
-            {formatNumber(props.counts[state] ?? 0)}
-          </Link>
-          <StatusPill is={state} />
-        </li>
-      ))}
-    </ul>
   )
 }
 

@@ -73,10 +73,10 @@ export function RunLog({ id }: { id: string }) {
         >
           {lines.map((line, index) => (
             <div key={index} class={`log-line log-${line.stream}`}>
-              <span class="log-time">
+              <span class="faint">
                 {line.at === null ? '' : formatLocalTime(Date.parse(line.at)).slice(11)}
               </span>
-              <span class="log-text">{safe(line.text)}</span>
+              <span>{safe(line.text)}</span>
             </div>
           ))}
         </div>

@@ -1,33 +1,40 @@
+import { useEffect } from 'preact/hooks'
+import { useCompletedActions } from '../kit/actions.tsx'
+import { Filters, useFilters, type FilterField } from '../kit/filters.tsx'
 import { CountLink, Link } from '../kit/link.tsx'
 import { Progress } from '../kit/progress.tsx'
 import { Section } from '../kit/section.tsx'
-import { type Column, More, Table } from '../kit/table.tsx'
+import { Empty, ListView } from '../kit/states.tsx'
+import { labelOf, StatusPill } from '../kit/status.tsx'
+import { numbers, Table, type Column } from '../kit/table.tsx'
+import { Age, Text } from '../kit/text.tsx'
 import { writeFilters } from '../model/filters.ts'
 import { formatNumber, plural, safe } from '../model/format.ts'
-import type { GroupCounts, RunDetail, Target, TargetStatus } from '../shapes.ts'
-import { useEffect } from 'preact/hooks'
-import { useCompletedActions } from '../kit/actions.tsx'
-import { Age, Text } from '../kit/text.tsx'
-import { type FilterField, Filters, useFilters } from '../kit/filters.tsx'
-import { Empty, Failure, Loading } from '../kit/states.tsx'
-import { STATUS_STYLES, StatusPill } from '../kit/status.tsx'
-import { type List, useList } from '../resource.ts'
+import { useList } from '../resource.ts'
 import { focusSection } from '../router.ts'
+import {
+  TARGET_STATUSES,
+  type GroupCounts,
+  type RunDetail,
+  type Target,
+  type TargetStatus,
+} from '../shapes.ts'
 
-/** Progress group by group. Not there for a run without groups. */
+const SPEC = { status: 'many', group: 'one', q: 'one' } as const
+const REFRESH_MS = 5_000
+const PAGE_SIZE = 25
+
+/** Progress by group. Nothing for a run without groups. */
 export function Groups({ detail: { run, groups } }: { detail: RunDetail }) {
   const named = groups.filter(({ group }) => group !== null)
   if (named.length === 0) return null
   const to = (group: string | null, status?: TargetStatus) =>
-    `/runs/${run.id}${writeFilters(TARGET_FILTERS, { group: group ?? '', status: status ? [status] : [] })}#targets`
-  const count = (head: string, status: TargetStatus): Column<GroupCounts> => ({
-    head,
-    isNumber: true,
-    cell: (row) => <CountLink count={row[status]} to={to(row.group, status)} />,
-  })
+    `/runs/${run.id}${writeFilters(SPEC, { group: group ?? '', status: status ? [status] : [] })}#targets`
+  const count = (head: string, status: TargetStatus): Column<GroupCounts> =>
+    numbers(head, (row) => <CountLink count={row[status]} to={to(row.group, status)} />)
   return (
     <Section title="By group" note={plural(named.length, 'group')}>
-      <Table
+      <Table<GroupCounts>
         caption="Progress by group"
         rows={groups}
         rowKey={({ group }) => group ?? ''}
@@ -63,154 +70,102 @@ export function Groups({ detail: { run, groups } }: { detail: RunDetail }) {
           count('Failed', 'failed'),
           count('Stuck', 'stuck'),
           count('Parked', 'parked'),
-          { head: 'Pages', isNumber: true, cell: (row) => formatNumber(row.pages) },
-          { head: 'Items', isNumber: true, cell: (row) => formatNumber(row.extracted) },
+          numbers('Pages', (row) => formatNumber(row.pages)),
+          numbers('Items', (row) => formatNumber(row.extracted)),
         ]}
       />
     </Section>
   )
 }
 
-const TARGET_FILTERS = { status: 'many', group: 'one', q: 'one' } as const
-const STATUSES: readonly TargetStatus[] = [
-  'planned',
-  'in_progress',
-  'done',
-  'failed',
-  'stuck',
-  'parked',
-]
-const FRESH_MS = 5_000
-const AT_ONCE = 25
-
-/** Its targets, narrowed by what is in the address: what the numbers above lead to. */
+/** The targets of a run, narrowed by the filters in the address. */
 export function Targets({ detail: { run, groups } }: { detail: RunDetail }) {
-  const state = useFilters(TARGET_FILTERS)
-  const isLive = run.health !== null
-  const list = useList<Target>(
-    withLimit(`/api/runs/${run.id}/targets${writeFilters(TARGET_FILTERS, state.filters)}`),
-    { version: useCompletedActions(), ...(isLive && { refreshMs: FRESH_MS }) },
-  )
-  const isThere = list.items !== undefined
+  const filters = useFilters(SPEC)
+  const query = new URLSearchParams(writeFilters(SPEC, filters.filters))
+  query.set('limit', String(PAGE_SIZE))
+  const list = useList<Target>(`/api/runs/${run.id}/targets?${query}`, {
+    version: useCompletedActions(),
+    ...(run.health !== null && { refreshMs: REFRESH_MS }),
+  })
+  const isLoaded = list.items !== undefined
   useEffect(() => {
-    // Whoever came by a link to them: the browser looked for them before they were there.
-    if (isThere && location.hash === '#targets') focusSection('targets')
-  }, [isThere])
+    // After a link to them: the browser looked for them before they were loaded.
+    if (isLoaded && location.hash === '#targets') focusSection('targets')
+  }, [isLoaded])
   return (
     <Section title="Targets" id="targets" isBare>
       <div class="stack">
-        <Filters label="Narrow the targets" fields={fields(groups)} state={state} />
+        <Filters label="Narrow the targets" fields={fieldsFor(groups)} state={filters} />
         <div class="frame">
-          <TargetList list={list} isFiltered={state.isFiltered} clear={state.clear} />
+          <ListView
+            list={list}
+            what="target"
+            filters={filters}
+            empty={
+              <Empty title="It has no targets yet." icon="clock">
+                They appear while its crawl names them.
+              </Empty>
+            }
+          >
+            {(targets) => (
+              <Table
+                caption="Targets of this run"
+                rows={targets}
+                rowKey={({ id }) => id}
+                columns={COLUMNS}
+              />
+            )}
+          </ListView>
         </div>
       </div>
     </Section>
   )
 }
 
-function withLimit(path: string): string {
-  return `${path}${path.includes('?') ? '&' : '?'}limit=${AT_ONCE}`
-}
-
-function fields(groups: RunDetail['groups']): FilterField[] {
+function fieldsFor(groups: RunDetail['groups']): FilterField[] {
   const named = groups.flatMap(({ group }) => (group === null ? [] : [group]))
-  return [
+  const fields: FilterField[] = [
     { name: 'q', label: 'Search', kind: 'search', placeholder: 'Key or error' },
     {
       name: 'status',
       label: 'Status',
       kind: 'many',
-      options: STATUSES.map((status) => ({ value: status, label: STATUS_STYLES[status].label })),
+      options: TARGET_STATUSES.map((value) => ({ value, label: labelOf(value) })),
     },
-    ...(named.length === 0
-      ? []
-      : [
-          {
-            name: 'group',
-            label: 'Group',
-            kind: 'choice' as const,
-            options: [
-              { value: '', label: 'all' },
-              ...named.map((group) => ({ value: group, label: safe(group) })),
-            ],
-          },
-        ]),
   ]
-}
-
-function TargetList(props: { list: List<Target>; isFiltered: boolean; clear: () => void }) {
-  const { list } = props
-  if (!list.items) {
-    return list.error ? <Failure error={list.error} retry={list.reload} /> : <Loading lines={5} />
+  if (named.length > 0) {
+    const options = named.map((group) => ({ value: group, label: safe(group) }))
+    const all = { value: '', label: 'all' }
+    fields.push({ name: 'group', label: 'Group', kind: 'choice', options: [all, ...options] })
   }
-  if (list.items.length === 0) {
-    return props.isFiltered ? (
-      <Empty
-        title="No target fits these filters."
-        icon="search"
-        action={{ label: 'Clear filters', onClick: props.clear }}
-      />
-    ) : (
-      <Empty title="It has no targets yet." icon="clock">
-        They appear while its crawl names them.
-      </Empty>
-    )
-  }
-  return (
-    <>
-      {list.error && <Failure error={list.error} retry={list.reload} />}
-      <Table
-        caption="Targets of this run"
-        rows={list.items}
-        rowKey={(target) => target.id}
-        columns={[
-          {
-            head: 'Target',
-            cell: (target) => <Name target={target} />,
-            isTitle: true,
-            isWide: true,
-          },
-          { head: 'Status', cell: (target) => <StatusPill is={target.status} /> },
-          { head: 'Page', cell: pageOf, isNumber: true },
-          {
-            head: 'Attempts',
-            cell: (target) => formatNumber(target.attempts),
-            isNumber: true,
-            isExtra: true,
-          },
-          {
-            head: 'Last progress',
-            cell: (target) => <Age at={target.lastActivityAt} />,
-            isNumber: true,
-          },
-        ]}
-      />
-      <More list={list} what="targets" />
-    </>
-  )
+  return fields
 }
 
-function Name({ target }: { target: Target }) {
-  return (
-    <div class="tight target-name">
-      <span>
-        <Link to={`/targets/${target.id}`} class="row-link">
-          <Text value={target.key} />
-        </Link>
-        {target.group !== null && <span class="target-group">{safe(target.group)}</span>}
-      </span>
-      {target.lastError !== null && target.status !== 'done' && (
-        <span class="clamp small bad">{safe(target.lastError)}</span>
-      )}
-    </div>
-  )
-}
-
-function pageOf({ page, pageTarget }: Target) {
-  return (
+const COLUMNS: readonly Column<Target>[] = [
+  { head: 'Target', cell: (target) => <TargetName target={target} />, isTitle: true, isWide: true },
+  { head: 'Status', cell: ({ status }) => <StatusPill is={status} /> },
+  numbers('Page', ({ page, pageTarget }) => (
     <>
       {formatNumber(page)}
       {pageTarget !== null && <span class="faint"> / {formatNumber(pageTarget)}</span>}
     </>
+  )),
+  numbers('Attempts', ({ attempts }) => formatNumber(attempts), true),
+  numbers('Last progress', ({ lastActivityAt }) => <Age at={lastActivityAt} />),
+]
+
+function TargetName({ target: { id, key, group, lastError, status } }: { target: Target }) {
+  return (
+    <div class="tight target-name">
+      <span>
+        <Link to={`/targets/${id}`} class="row-link">
+          <Text value={key} />
+        </Link>
+        {group !== null && <span class="faint small"> {safe(group)}</span>}
+      </span>
+      {lastError !== null && status !== 'done' && (
+        <span class="clamp small bad">{safe(lastError)}</span>
+      )}
+    </div>
   )
 }

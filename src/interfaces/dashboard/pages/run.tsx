@@ -2,20 +2,20 @@ import { isCrawlee } from '../../../core/model/crawlee.ts'
 import { ActionButtons, useCompletedActions } from '../kit/actions.tsx'
 import { CopyButton, CopyCommand, CopyJson } from '../kit/copy.tsx'
 import { Facts, PageHead, Section } from '../kit/section.tsx'
-import { Empty, Failure, Loaded, Loading } from '../kit/states.tsx'
+import { Loaded, Missing } from '../kit/states.tsx'
 import { useLive } from '../live.ts'
 import { formatEta, formatNumber, formatRow, isRow, safe, shortId } from '../model/format.ts'
 import { useResource } from '../resource.ts'
-import { apiUrl, navigate } from '../router.ts'
-import type { Explanation, RunDetail, Series, TargetStatus } from '../shapes.ts'
+import { apiUrl } from '../router.ts'
+import { TARGET_STATUSES, type Explanation, type RunDetail, type Series } from '../shapes.ts'
 import { Groups, Targets } from './run-targets.tsx'
 import { RunLog } from './run-log.tsx'
-import { Timeline } from '../kit/timeline.tsx'
+import { Timeline } from '../kit/history.tsx'
 import { Age, WorkerName } from '../kit/text.tsx'
-import { CountLink, Link } from '../kit/link.tsx'
-import { StatusPill } from '../kit/status.tsx'
+import { Link } from '../kit/link.tsx'
+import { StatusPill, Tally } from '../kit/status.tsx'
 import { Progress } from '../kit/progress.tsx'
-import { toneOf } from '../kit/run-cells.tsx'
+import { formatRate, toneOf } from '../kit/run-cells.tsx'
 import { useMemo } from 'preact/hooks'
 import { Chart } from '../kit/chart.tsx'
 import { perMinute, rangeOf } from '../model/series.ts'
@@ -27,14 +27,26 @@ export function RunPage({ id }: { id: string }) {
   const live = useLive<RunDetail>(`run:${id}`)
   const fetched = useResource<RunDetail>(`/api/runs/${id}`, { version: useCompletedActions() })
   const detail = newer(live, fetched.data)
-  if (!detail) {
-    if (fetched.error?.status === 404) return <NoSuchRun id={id} />
-    return fetched.error ? (
-      <Failure error={fetched.error} retry={fetched.reload} />
-    ) : (
-      <Loading lines={8} />
-    )
-  }
+  return (
+    <Loaded
+      of={{ ...fetched, data: detail, error: detail ? null : fetched.error }}
+      lines={8}
+      missing={<Missing what="run" id={id} />}
+    >
+      {(shown) => <RunDetails detail={shown} />}
+    </Loaded>
+  )
+}
+
+/** The stream and the response of a call may overtake each other. */
+function newer(a: RunDetail | undefined, b: RunDetail | undefined): RunDetail | undefined {
+  if (!a || !b) return a ?? b
+  return a.run.lastActivityAt >= b.run.lastActivityAt ? a : b
+}
+
+function RunDetails({ detail }: { detail: RunDetail }) {
+  const { run, audit, executions, commands } = detail
+  const isOwn = run.adopted === null
   return (
     <>
       <RunHead detail={detail} />
@@ -42,24 +54,18 @@ export function RunPage({ id }: { id: string }) {
         <div class="run-main">
           <RunNumbers detail={detail} />
           <Groups detail={detail} />
-          {detail.run.adopted === null && (
-            <>
-              <RunPace run={detail.run} />
-              {/* A crawler of Crawlee's has a log of its own, and keeps no journal. */}
-              {!isCrawlee(detail.run) && <RunLog id={detail.run.id} />}
-            </>
-          )}
-          {!isRow(detail.run) && <Targets detail={detail} />}
+          {isOwn && <RunPace run={run} />}
+          {/* Crawlee has a log of its own, and keeps no journal. */}
+          {isOwn && !isCrawlee(run) && <RunLog id={run.id} />}
+          {!isRow(run) && <Targets detail={detail} />}
         </div>
         <div class="run-side">
-          <RunExplanation detail={detail} />
-          <Timeline audit={detail.audit} executions={detail.executions} />
-          {detail.run.adopted === null && detail.run.extracted > 0 && (
-            <ExportItems source={detail.run.source} />
-          )}
+          <RunExplanation run={run} />
+          <Timeline audit={audit} executions={executions} />
+          {isOwn && run.extracted > 0 && <ExportItems source={run.source} />}
           <Section title="In a terminal">
             <div class="pad stack">
-              {detail.commands.map((command) => (
+              {commands.map((command) => (
                 <CopyCommand key={command} command={command} />
               ))}
             </div>
@@ -70,28 +76,7 @@ export function RunPage({ id }: { id: string }) {
   )
 }
 
-/** The stream and the answer to a call may overtake each other. */
-function newer(a: RunDetail | undefined, b: RunDetail | undefined): RunDetail | undefined {
-  if (!a || !b) return a ?? b
-  return a.run.lastActivityAt >= b.run.lastActivityAt ? a : b
-}
-
-function NoSuchRun({ id }: { id: string }) {
-  return (
-    <>
-      <PageHead title="No such run" />
-      <Empty
-        title={`There is no run ${id} in this database.`}
-        icon="question"
-        action={{ label: 'All runs', onClick: () => navigate('/runs') }}
-      >
-        It may have been deleted.
-      </Empty>
-    </>
-  )
-}
-
-/** What it is, how it is, and what one can do about it. */
+/** The name of a run, its state, and its actions. */
 function RunHead({ detail }: { detail: RunDetail }) {
   const { run } = detail
   return (
@@ -134,16 +119,7 @@ function RunHead({ detail }: { detail: RunDetail }) {
   )
 }
 
-const STATUSES: readonly TargetStatus[] = [
-  'planned',
-  'in_progress',
-  'done',
-  'failed',
-  'stuck',
-  'parked',
-]
-
-/** How far it is: one big bar, the targets by status (each number leads to them), and the figures. */
+/** The progress of a run: a bar, its targets by status, and its numbers. */
 function RunNumbers({ detail: { run, counts, owner } }: { detail: RunDetail }) {
   const given = run.kind === 'crawl' ? counts.failed + counts.stuck + counts.parked : 0
   const eta = formatEta(run.pace?.etaSeconds)
@@ -160,60 +136,49 @@ function RunNumbers({ detail: { run, counts, owner } }: { detail: RunDetail }) {
           tone={toneOf(run)}
         />
         {!isRow(run) && (
-          <ul class="tally tally-flat">
-            {STATUSES.filter((status) => counts[status] > 0).map((status) => (
-              <li key={status}>
-                <span class="tally-count">
-                  <CountLink
-                    count={counts[status]}
-                    to={`/runs/${run.id}?status=${status}#targets`}
-                  />
-                </span>
-                <StatusPill is={status} />
-              </li>
-            ))}
-          </ul>
+          <Tally
+            of={TARGET_STATUSES.map((status) => [status, counts[status]] as const).filter(
+              ([, count]) => count > 0,
+            )}
+            to={`/runs/${run.id}?status=*#targets`}
+          />
         )}
         <Facts
           of={[
             ['Pages', formatNumber(run.pages)],
-            [
-              'Pages per minute',
-              run.pace ? formatNumber(Math.round(run.pace.pagesPerMinute)) : '–',
-            ],
+            ['Pages per minute', run.pace ? formatRate(run.pace.pagesPerMinute) : '–'],
             ['Items', formatNumber(run.extracted)],
             ['Skipped', formatNumber(run.skipped)],
             ['Last progress', <Age at={run.lastActivityAt} />],
             ['Started', <Age at={run.startedAt} none="not yet" />],
-            [
-              'Held by',
-              owner ? (
-                <Link to="/workers">
-                  <WorkerName is={owner} />
-                </Link>
-              ) : run.owner ? (
-                <span class="mono">{shortId(run.owner.worker)}</span>
-              ) : run.adopted ? (
-                'no known owner'
-              ) : (
-                'no owner'
-              ),
-            ],
+            ['Held by', <Owner run={run} owner={owner} />],
           ]}
         />
-        {run.error && <p class="run-error">{safe(run.error)}</p>}
+        {run.error && <p class="error">{safe(run.error)}</p>}
       </div>
     </Section>
   )
 }
 
-const PACE_FRESH_MS = 15_000
+function Owner({ run, owner }: Pick<RunDetail, 'run' | 'owner'>) {
+  if (owner) {
+    return (
+      <Link to="/workers">
+        <WorkerName is={owner} />
+      </Link>
+    )
+  }
+  if (run.owner) return <span class="mono">{shortId(run.owner.worker)}</span>
+  return <>{run.adopted ? 'no known owner' : 'no owner'}</>
+}
 
-/** How fast it went, since it began or for as long as samples are kept. */
-function RunPace({ run }: { run: RunDetail['run'] }) {
+const PACE_REFRESH_MS = 15_000
+
+/** Its pace since it started, or for as long as samples are kept. */
+function RunPace({ run }: Pick<RunDetail, 'run'>) {
   const since = rangeOf(run.createdAt, nowMs())
   const series = useResource<Series>(`/api/series?run=${run.id}&since=${since}`, {
-    ...(run.health !== null && { refreshMs: PACE_FRESH_MS }),
+    ...(run.health !== null && { refreshMs: PACE_REFRESH_MS }),
   })
   const { data } = series
   const charts = useMemo(() => {
@@ -234,13 +199,13 @@ function RunPace({ run }: { run: RunDetail['run'] }) {
   )
 }
 
-const FRESH_MS = 5_000
+const REFRESH_MS = 5_000
 
-/** The verdict on it now, what that rests on, and what would change it. */
-function RunExplanation({ detail: { run } }: { detail: RunDetail }) {
+/** The current verdict, its evidence, and what would change it. */
+function RunExplanation({ run }: Pick<RunDetail, 'run'>) {
   const explanation = useResource<Explanation>(`/api/runs/${run.id}/explain`, {
     version: useCompletedActions(),
-    ...(run.health !== null && { refreshMs: FRESH_MS }),
+    ...(run.health !== null && { refreshMs: REFRESH_MS }),
   })
   return (
     <Section title="Why" aside={explanation.data && <CopyJson value={explanation.data} />}>
@@ -251,9 +216,17 @@ function RunExplanation({ detail: { run } }: { detail: RunDetail }) {
 
 const FORMATS = ['jsonl', 'csv', 'json'] as const
 
-/** What the runs of a source have saved, as files. They are streamed, however many there are. */
+/** Downloads of the items that the runs of a source have saved. */
 function ExportItems({ source }: { source: string }) {
-  if (isCrawlee({ source })) return <InDatasets />
+  if (isCrawlee({ source })) {
+    return (
+      <Section title="Saved items">
+        <p class="pad">
+          They are in the crawler’s datasets: <code>await crawler.exportData('items.json')</code>
+        </p>
+      </Section>
+    )
+  }
   const path = `/api/items/${encodeURIComponent(source)}`
   return (
     <Section title="Saved items" note={`all of ${safe(source)}`}>
@@ -269,16 +242,6 @@ function ExportItems({ source }: { source: string }) {
           </a>
         ))}
       </div>
-    </Section>
-  )
-}
-
-function InDatasets() {
-  return (
-    <Section title="Saved items">
-      <p class="pad">
-        They are in the crawler’s datasets: <code>await crawler.exportData('items.json')</code>
-      </p>
     </Section>
   )
 }

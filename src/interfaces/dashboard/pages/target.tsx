@@ -4,34 +4,33 @@ import { CopyButton, CopyJson } from '../kit/copy.tsx'
 import { ExplanationDetails } from '../kit/explanation.tsx'
 import { Link } from '../kit/link.tsx'
 import { Facts, PageHead, Section } from '../kit/section.tsx'
-import { Empty, Failure, Loading } from '../kit/states.tsx'
+import { Loaded, Missing } from '../kit/states.tsx'
 import { StatusPill } from '../kit/status.tsx'
 import { formatNumber, jsonText, safe, shortId } from '../model/format.ts'
 import { useResource } from '../resource.ts'
-import { navigate } from '../router.ts'
 import type { Explanation, Target, TargetDetail } from '../shapes.ts'
-import { Timeline } from '../kit/timeline.tsx'
+import { Timeline } from '../kit/history.tsx'
 
-const FRESH_MS = 3_000
+const REFRESH_MS = 3_000
 
-/** Everything about one target: where it stands, who has it, why it failed, what was done to it. */
+/** One target: its position, its claim, its error, its verdict and its history. */
 export function TargetPage({ id }: { id: string }) {
   const detail = useResource<TargetDetail>(`/api/targets/${id}`, {
-    refreshMs: FRESH_MS,
+    refreshMs: REFRESH_MS,
     version: useCompletedActions(),
   })
-  if (!detail.data) {
-    if (detail.error?.status === 404) return <NoSuchTarget id={id} />
-    return detail.error ? (
-      <Failure error={detail.error} retry={detail.reload} />
-    ) : (
-      <Loading lines={8} />
-    )
-  }
-  const { target, explanation } = detail.data
+  return (
+    <Loaded of={detail} lines={8} missing={<Missing what="target" id={id} />}>
+      {(shown) => <TargetDetails detail={shown} />}
+    </Loaded>
+  )
+}
+
+function TargetDetails({ detail }: { detail: TargetDetail }) {
+  const { target, explanation } = detail
   return (
     <>
-      <TargetHead detail={detail.data} />
+      <TargetHead detail={detail} />
       <div class="run-grid">
         <div class="run-main">
           {target.lastError !== null && <LastError error={target.lastError} />}
@@ -83,16 +82,16 @@ function TargetHead({ detail }: { detail: TargetDetail }) {
   )
 }
 
-/** The first line says it; the stack is for who wants it. */
+/** The first line; the stack is folded. */
 function LastError({ error }: { error: string }) {
   const [first, ...rest] = safe(error).split('\n')
   return (
     <Section title="Last error" aside={<CopyButton text={error} label="Copy the error" />}>
       <div class="pad stack">
-        <p class="run-error">{first}</p>
+        <p class="error">{first}</p>
         {rest.length > 0 && (
           <details>
-            <summary class="faint">The rest of it</summary>
+            <summary class="faint">Stack</summary>
             <pre class="code">{rest.join('\n')}</pre>
           </details>
         )}
@@ -103,7 +102,7 @@ function LastError({ error }: { error: string }) {
 
 function Position({ target }: { target: Target }) {
   return (
-    <Section title="Cursor" note="where the next worker picks up">
+    <Section title="Position" note="where the next worker picks up">
       <div class="pad stack">
         <Facts
           of={[
@@ -120,7 +119,7 @@ function Position({ target }: { target: Target }) {
         />
         {target.cursor !== null && (
           <details open>
-            <summary>Its own notes</summary>
+            <summary>Cursor</summary>
             <pre class="code">{jsonText(target.cursor)}</pre>
           </details>
         )}
@@ -144,25 +143,12 @@ function Claim({ target, explanation: { owner } }: { target: Target; explanation
         ['Claimed', <Age at={target.claimedAt} />],
         ...(owner
           ? ([
-              ['Who', <WorkerName is={owner} />],
-              ['Sign of life', <StatusPill is={owner.liveness} why={safe(owner.because)} />],
-              ['Last beat', <Age at={owner.lastHeartbeatAt} />],
+              ['Process', <WorkerName is={owner} />],
+              ['Liveness', <StatusPill is={owner.liveness} why={safe(owner.because)} />],
+              ['Last heartbeat', <Age at={owner.lastHeartbeatAt} />],
             ] as const)
           : []),
       ]}
     />
-  )
-}
-
-function NoSuchTarget({ id }: { id: string }) {
-  return (
-    <>
-      <PageHead title="No such target" />
-      <Empty
-        title={`There is no target ${id} in this database.`}
-        icon="question"
-        action={{ label: 'All runs', onClick: () => navigate('/runs') }}
-      />
-    </>
   )
 }

@@ -1,33 +1,37 @@
 import { ActionButtons } from '../kit/actions.tsx'
-import { Age, sentence, Text } from '../kit/text.tsx'
-import { Filters, useFilters } from '../kit/filters.tsx'
+import { Filters, useFilters, type FilterField } from '../kit/filters.tsx'
 import { Link } from '../kit/link.tsx'
 import { PageHead, Section } from '../kit/section.tsx'
-import { Empty, Loaded } from '../kit/states.tsx'
+import { Empty, Loaded, NoMatch } from '../kit/states.tsx'
 import { StatusPill } from '../kit/status.tsx'
-import { type Column, Table } from '../kit/table.tsx'
+import { numbers, Table, type Column } from '../kit/table.tsx'
+import { Age, asSentence, Text } from '../kit/text.tsx'
 import { useLive } from '../live.ts'
 import { formatNumber, plural, shortId } from '../model/format.ts'
+import { sortWorkers } from '../model/workers.ts'
 import { useResource } from '../resource.ts'
-import type { Liveness, Overview, Page, Worker } from '../shapes.ts'
-import { LIVENESS_ORDER, sortWorkers } from '../model/workers.ts'
+import { LIVENESS, type Liveness, type Overview, type Page, type Worker } from '../shapes.ts'
 
 const SPEC = { liveness: 'many', q: 'one' } as const
 
-/** Who is there, who is not, and why we believe so. */
+/** The workers with their liveness, and what it is based on. */
 export function Workers() {
-  const asked = useResource<Page<Worker>>('/api/workers')
+  const fetched = useResource<Page<Worker>>('/api/workers')
   const live = useLive<{ items: Worker[] }>('workers')
   const overview = useLive<Overview>('overview')
   const state = useFilters(SPEC)
-  const data = live ?? asked.data
+  const data = live ?? fetched.data
   const items = data && sortWorkers(data.items)
   return (
     <>
       <PageHead title="Workers" actions={<ActionButtons actions={overview?.actions ?? []} />}>
-        {items && <Summary of={items} />}
+        {items &&
+          (countLiveness(items)
+            .map(([liveness, count]) => `${formatNumber(count)} ${liveness}`)
+            .join(', ') ||
+            'No worker runs.')}
       </PageHead>
-      <Loaded of={{ ...asked, data: items }} lines={6}>
+      <Loaded of={{ ...fetched, data: items }} lines={6}>
         {(workers) => (
           <>
             <Section
@@ -45,6 +49,21 @@ export function Workers() {
   )
 }
 
+function countLiveness(workers: readonly Worker[]): [Liveness, number][] {
+  return LIVENESS.map((liveness): [Liveness, number] => [
+    liveness,
+    workers.filter((worker) => worker.liveness === liveness).length,
+  ]).filter(([, count]) => count > 0)
+}
+
+function fieldsFor(workers: readonly Worker[]): FilterField[] {
+  const options = countLiveness(workers).map(([value]) => ({ value, label: value }))
+  return [
+    { name: 'q', label: 'Search source, host or pid', kind: 'search' },
+    { name: 'liveness', label: 'Liveness', kind: 'many', options },
+  ]
+}
+
 function WorkerList(props: {
   of: readonly Worker[]
   state: ReturnType<typeof useFilters<typeof SPEC>>
@@ -58,27 +77,19 @@ function WorkerList(props: {
   )
   if (props.of.length === 0) {
     return (
-      <Empty title="No worker is there." icon="people" command="unstuck work crawl.ts --workers 4">
+      <Empty title="No worker runs." icon="people" command="unstuck work crawl.ts --workers 4">
         Workers show up here when they start, and until they have ended cleanly.
       </Empty>
     )
   }
-  if (rows.length === 0) {
-    return (
-      <Empty
-        title="No worker fits the filters."
-        icon="search"
-        action={{ label: 'Clear filters', onClick: clear }}
-      />
-    )
-  }
+  if (rows.length === 0) return <NoMatch what="worker" clear={clear} />
   return (
     <Table
       caption="Workers"
       columns={COLUMNS}
       rows={rows}
       rowKey={({ id }) => id}
-      isTrouble={({ liveness, targets }) => isLost(liveness) && targets > 0}
+      isTrouble={({ liveness, targets }) => ['gone', 'silent'].includes(liveness) && targets > 0}
     />
   )
 }
@@ -97,11 +108,7 @@ const COLUMNS: readonly Column<Worker>[] = [
     ),
   },
   { head: 'Liveness', cell: ({ liveness, because }) => <StatusPill is={liveness} why={because} /> },
-  {
-    head: 'Why we believe so',
-    isWide: true,
-    cell: ({ because }) => <Text value={sentence(because)} />,
-  },
+  { head: 'Reason', isWide: true, cell: ({ because }) => <Text value={asSentence(because)} /> },
   {
     head: 'Process',
     cell: ({ label, host, pid }) => (
@@ -111,91 +118,39 @@ const COLUMNS: readonly Column<Worker>[] = [
       </span>
     ),
   },
-  { head: 'Targets', isNumber: true, cell: ({ targets }) => formatNumber(targets) },
-  {
-    head: 'Last beat',
-    isNumber: true,
-    cell: ({ lastHeartbeatAt }) => <Age at={lastHeartbeatAt} />,
-  },
-  {
-    head: 'Started',
-    isNumber: true,
-    isExtra: true,
-    cell: ({ startedAt }) => <Age at={startedAt} />,
-  },
+  numbers('Targets', ({ targets }) => formatNumber(targets)),
+  numbers('Heartbeat', ({ lastHeartbeatAt }) => <Age at={lastHeartbeatAt} />),
+  numbers('Started', ({ startedAt }) => <Age at={startedAt} />, true),
 ]
 
-/** `4 present, 1 silent`, worst first. */
-function Summary({ of }: { of: readonly Worker[] }) {
-  const counts = LIVENESS_ORDER.map((liveness) => ({
-    liveness,
-    count: of.filter((worker) => worker.liveness === liveness).length,
-  })).filter(({ count }) => count > 0)
-  if (counts.length === 0) return <>Nobody is at work.</>
-  return <>{counts.map(({ liveness, count }) => `${formatNumber(count)} ${liveness}`).join(', ')}</>
+const MEANINGS: Readonly<Record<Liveness, string>> = {
+  present: 'It holds its lock, or its heartbeats are in time.',
+  gone: 'It is dead: the kernel or the database freed the lock that only its end frees, or its process no longer exists. Its targets are recovered at once.',
+  silent:
+    'It is presumed dead: no heartbeat for a whole lease. Its targets are recovered; if it continues later, its writes are refused.',
+  stalled:
+    'Its heartbeats are in time, but its work has made no progress for longer than the policy allows. It needs attention; the policy may also stop it.',
+  unknown: 'Its state cannot be determined from here, so nothing is done to it.',
 }
 
-function isLost(liveness: Liveness): boolean {
-  return liveness === 'gone' || liveness === 'silent'
-}
-
-function fieldsFor(workers: readonly Worker[]) {
-  const there = LIVENESS_ORDER.filter((liveness) =>
-    workers.some((worker) => worker.liveness === liveness),
-  )
-  return [
-    { name: 'q', label: 'Search source, host or pid', kind: 'search' as const },
-    {
-      name: 'liveness',
-      label: 'Sign',
-      kind: 'many' as const,
-      options: there.map((liveness) => ({ value: liveness, label: liveness })),
-    },
-  ]
-}
-
-const MEANINGS: readonly { readonly liveness: Liveness; readonly means: string }[] = [
-  { liveness: 'present', means: 'It holds its lock or beats in time.' },
-  {
-    liveness: 'gone',
-    means:
-      'Proven dead: the kernel or the database freed the lock that only its end frees, or its process no longer exists. What it held is taken back at once.',
-  },
-  {
-    liveness: 'silent',
-    means:
-      'Presumed dead: no beat for a whole lease. What it held is taken back; should it wake up, its late writes are refused.',
-  },
-  {
-    liveness: 'stalled',
-    means:
-      'It beats, but its work has not moved for longer than the policy allows. A person is told; the policy may also stop it.',
-  },
-  {
-    liveness: 'unknown',
-    means: 'Cannot be told from here, so nothing is done to it.',
-  },
-]
-
-/** The five words, for those who read them for the first time. `hasRows`: some are known by tables of the user's own. */
+/** `hasRows`: some workers are only known from adopted tables. */
 function LivenessLegend({ hasRows }: { hasRows: boolean }) {
   return (
-    <Section title="What the signs mean">
-      <dl class="legend">
-        {MEANINGS.map(({ liveness, means }) => (
+    <Section title="What liveness means">
+      <dl class="pairs pad">
+        {LIVENESS.toReversed().map((liveness) => (
           <div key={liveness}>
             <dt>
               <StatusPill is={liveness} />
             </dt>
-            <dd>{means}</dd>
+            <dd>{MEANINGS[liveness]}</dd>
           </div>
         ))}
       </dl>
       {hasRows && (
-        <p class="legend-note">
-          Of who works on rows of tables of your own, those tables and the config’s alive() are all
-          that is known. Nothing refuses their late writes: a row is only written to while it is as
-          it was judged.
+        <p class="foot soft">
+          Workers on rows of your own tables are only known from those tables and from the config’s
+          alive(). Their late writes are not refused: a row is only written while it is unchanged.
         </p>
       )}
     </Section>

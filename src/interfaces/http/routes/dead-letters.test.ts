@@ -67,7 +67,12 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       assert.deepEqual(wrong.preview, preview)
       assert.match(unknown.error.message, /dryRun first/)
       assert.deepEqual(untouched, ['failed', 'failed', 'failed', 'parked'])
-      assert.deepEqual({ ...done, dryRun: true }, preview)
+      assert.match(
+        preview.summary,
+        /^3 targets in 1 run would be put back in line.* 1 run refused\.$/,
+      )
+      assert.equal(done.summary, '3 targets in 1 run put back in line. 1 run refused.')
+      assert.deepEqual({ ...done, dryRun: true, summary: preview.summary }, preview)
       const byRun = new Map<string, any>(done.runs.map((one: any) => [one.run, one]))
       assert.deepEqual(byRun.get(a), { run: a, targets: 3, refused: null })
       assert.equal(byRun.get(b).targets, 0)

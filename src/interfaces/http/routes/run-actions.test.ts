@@ -145,7 +145,10 @@ describe('delete', { concurrency: 2 }, () => {
     assert.ok(existsSync(outputDir))
     const gone = await api.del(path, { confirm: words, withItems: true })
 
-    assert.deepEqual({ ...planned, dryRun: false }, gone)
+    const run = `Run ${shortId(begun.run)} of a with 1 target and 3 items`
+    assert.equal(planned.summary, `${run} would be deleted for good.`)
+    assert.deepEqual({ ...planned, dryRun: false, summary: `${run} is deleted.` }, gone)
+    assert.equal(gone.undo, null)
     assert.deepEqual([gone.targets, gone.items, gone.folders.length], [1, 3, 1])
     assert.ok(wrong.error.message.includes(`"${words}"`))
     assert.ok(!existsSync(outputDir))

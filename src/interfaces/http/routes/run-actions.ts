@@ -6,7 +6,12 @@ import type { Run } from '../../../core/model/run.ts'
 import { classifyRuns } from '../../../core/recovery/clean.ts'
 import type { OperatorContext } from '../../../core/recovery/context.ts'
 import { selectRuns } from '../../../presenters/cleaning.ts'
-import { applyDeletion, planDeletion } from '../../../presenters/deletion.ts'
+import {
+  applyDeletion,
+  deletionSummary,
+  planDeletion,
+  type DeletedRun,
+} from '../../../presenters/deletion.ts'
 import { actionResultView, type ActionResult } from '../../../presenters/action-result.ts'
 import {
   cancel,
@@ -97,9 +102,18 @@ export const RUN_ACTION_ROUTES = [
       const planned = await planDeletion(context.store, [run], { base, withItems })
       const command = unstuckCommand('clean', [shortId(run.id)], { delete: true, withItems })
       const [{ targets, items, folders }] = planned as [(typeof planned)[number]]
+      const view = (one: DeletedRun, failures: string[]) => ({
+        ...one,
+        failures,
+        count: 1,
+        summary: deletionSummary(one, failures, dryRun),
+        dryRun,
+        undo: null,
+        command,
+      })
       if (dryRun) {
         const plan = { run: run.id, source: run.source, targets, items, folders: [...folders] }
-        return { ...plan, failures: [], dryRun, command }
+        return view(plan, [])
       }
       const words = `delete ${shortId(run.id)}`
       if (body.confirm !== words) {
@@ -111,7 +125,7 @@ export const RUN_ACTION_ROUTES = [
       if (!gone) {
         throw new RefusedError(`Run ${shortId(run.id)} changed meanwhile: it was left alone.`)
       }
-      return { ...gone, failures, dryRun, command }
+      return view(gone, failures)
     },
   }),
 ]
