@@ -105,7 +105,7 @@ describe('clean', { concurrency: 2 }, () => {
 
     assert.equal(
       Object.keys(data).join(' '),
-      'total active resumable dead cleaned dryRun plan command severity summary sections actions undo',
+      'total active resumable dead cleaned count dryRun plan command severity summary sections actions undo',
       'the shape is a promise',
     )
     assert.equal(Object.keys(data.dead[0]).join(' '), `${ASSESSED} actions`)

@@ -95,7 +95,7 @@ describe('cancel', { concurrency: 2 }, () => {
     await using ctx = await createCliTestContext()
     const run = await enqueueCrawl(ctx.store, 1)
     const { run: shown, ...rest } = await ctx.json(['cancel', run])
-    assert.equal(Object.keys(rest).join(' '), 'targets count sections dryRun undo command')
+    assert.equal(Object.keys(rest).join(' '), 'targets count summary sections dryRun undo command')
     assert.deepEqual([shown.status, rest.count, rest.dryRun], ['cancelled', 1, false])
     await assertUnchanged(ctx, async () => {
       for (const more of [[], ['--dry-run']]) {

@@ -85,7 +85,7 @@ describe('recover', { concurrency: 2 }, () => {
 
     assert.equal(
       Object.keys(done).join(' '),
-      'active activeTotal verdicts total planned applied unreadable dryRun plan command severity summary sections actions undo',
+      'active activeTotal verdicts total planned applied count unreadable dryRun plan command severity summary sections actions undo',
     )
     assert.equal(
       Object.keys(done.verdicts[0]).join(' '),

@@ -116,7 +116,11 @@ export function Recovery() {
   )
 }
 
-function AssessedRuns({ of }: { of: readonly (AssessedRun & { actions?: readonly AllowedAction[] })[] }) {
+function AssessedRuns({
+  of,
+}: {
+  of: readonly (AssessedRun & { actions?: readonly AllowedAction[] })[]
+}) {
   return (
     <ul class="list">
       {of.map(({ id, source, status, adopted, actions = [], ...run }) => (
