@@ -80,7 +80,7 @@ describe('unstuck chaos', { concurrency: 2 }, () => {
     assert.equal(code, 1, said)
     assert.match(stdout, /^- \d+ items of the reference are missing\. /m, said)
     assert.match(stdout, /^ {4}portal-b https:\/\/portal-b\.example\/offers\/\d+-\d$/m, said)
-    assert.match(stdout, /`npx unstuck chaos --kills 4 --seed 7 --within 100ms -- node /, said)
+    assert.match(stdout, /`npx unstuck chaos --kills=4 --seed=7 --within=100ms -- node /, said)
     const [folder] = ctx.leftovers()
     assert.ok(stdout.includes(folder!), said)
     assert.ok(existsSync(join(ctx.scratch, folder!, 'kills', 'unstuck.db')))

@@ -6,7 +6,7 @@ import { readOutcome } from './outcome.ts'
 import { runReference, type Reference } from './reference.ts'
 import { makeReport, type Report } from './report.ts'
 import { makeScratch, type PhaseContext, type Scratch } from './scratch.ts'
-import { DEFAULT_KILLS, ChaosRunner, type InjectionResult } from './runner.ts'
+import { ChaosRunner, type InjectionResult } from './runner.ts'
 import { ProcessRuns } from './process-run.ts'
 import type { Problem, Trial } from './trial.ts'
 import { INSPECTION_STORE } from '../inspection/store/store.ts'
@@ -94,7 +94,7 @@ async function runPhases(
 }
 
 async function buildReport(
-  { kills, forMs, output, ignoreData }: Trial,
+  { killsAsked, output, ignoreData }: Trial,
   reference: Reference,
   { outputDir, store }: PhaseContext,
   injection: InjectionResult,
@@ -107,7 +107,7 @@ async function buildReport(
     result,
     differences: compare(reference.outcome, result, { ignoreData }),
     injection,
-    killsAsked: kills ?? (forMs === undefined ? DEFAULT_KILLS : null),
+    killsAsked,
     inspection: await (await store.extend(INSPECTION_STORE)).inspect(),
     leftBehind,
   })

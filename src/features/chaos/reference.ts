@@ -32,7 +32,7 @@ export async function runReference(
   phase: PhaseContext,
   processes: ProcessRuns,
 ): Promise<Reference | Problem | null> {
-  const { timeoutMs, interrupted, progress } = trial
+  const { timeout: timeoutMs, interrupted, progress } = trial
   progress.log('reference: the command runs once without kills')
   const run = await processes.start(phase)
   const limit = AbortSignal.any([AbortSignal.timeout(timeoutMs), interrupted])

@@ -4,7 +4,7 @@ import { TextWriter } from '../../lib/terminal/text-writer.ts'
 import type { Inspection } from '../inspection/store/store.ts'
 import { compare, type Outcome } from './compare.ts'
 import { keysIn } from './outcome.ts'
-import { replayCommand, DEFAULT_TIMEOUT_MS } from './trial.ts'
+import { replayCommand, trialOptions } from './trial.ts'
 import { printReport } from './report-text.ts'
 import { makeReport, type Report, type ReportInput } from './report.ts'
 import type { InjectionResult } from './runner.ts'
@@ -144,11 +144,11 @@ test('the command that plays it again has the seed and the time, word for word, 
     command: ['node', 'my crawl.ts', "it's"],
     seed: 7,
     kills: 5,
-    forMs: undefined,
+    for: undefined,
     signal: 'mix',
     whom: 'all',
-    withinMs: undefined,
-    timeoutMs: DEFAULT_TIMEOUT_MS,
+    within: undefined,
+    timeout: trialOptions.timeout.defaultValue,
     output: undefined,
     ignoreData: true,
     keep: false,
@@ -156,6 +156,6 @@ test('the command that plays it again has the seed and the time, word for word, 
   } as const
   assert.equal(
     replayCommand(trial, 640),
-    "npx unstuck chaos --kills 5 --signal mix --seed 7 --within 640ms --db 'postgres://***@host/db' --ignore-data -- node 'my crawl.ts' 'it'\\''s'",
+    "npx unstuck chaos --kills=5 --signal=mix --seed=7 --within=640ms '--db=postgres://***@host/db' --ignore-data -- node 'my crawl.ts' 'it'\\''s'",
   )
 })

@@ -17,9 +17,7 @@ import { RecoveryTracker } from './recovery-tracker.ts'
 import { countPages, logTail, timeoutProblem, type Reference } from './reference.ts'
 import { delayMsOf, makeSchedule, defaultWithinMs, type Fault, type Signal } from './schedule.ts'
 import type { PhaseContext } from './scratch.ts'
-import { makeProblem, type Problem, type Trial } from './trial.ts'
-
-export const DEFAULT_KILLS = 10
+import { DEFAULT_KILLS, makeProblem, type Problem, type Trial } from './trial.ts'
 
 /** A fault that reached a process. */
 export type Kill = {
@@ -99,9 +97,9 @@ export class ChaosRunner {
     this.recoveries = this.#tracker.byAction
     this.#paused = new PausedProcesses(phase.store, trial.progress)
     this.withinMs =
-      trial.withinMs ?? defaultWithinMs(reference.timing, trial.kills ?? DEFAULT_KILLS)
+      trial.within ?? defaultWithinMs(reference.timing, trial.killsAsked ?? DEFAULT_KILLS)
     this.#timeUp =
-      trial.forMs === undefined ? new AbortController().signal : AbortSignal.timeout(trial.forMs)
+      trial.for === undefined ? new AbortController().signal : AbortSignal.timeout(trial.for)
   }
 
   /** Runs until the command has come to its end, makes no progress, or Ctrl-C. */
@@ -129,14 +127,13 @@ export class ChaosRunner {
   }
 
   get #hasEnoughKills(): boolean {
-    const { kills = this.#trial.forMs === undefined ? DEFAULT_KILLS : Infinity } = this.#trial
-    return this.#timeUp.aborted || this.kills.length >= kills
+    return this.#timeUp.aborted || this.kills.length >= (this.#trial.killsAsked ?? Infinity)
   }
 
   async #start(): Promise<void> {
     this.#pagesBefore = await countPages(this.#phase)
     this.#run = await this.#processes.start(this.#phase)
-    this.#deadline = AbortSignal.timeout(this.#trial.timeoutMs)
+    this.#deadline = AbortSignal.timeout(this.#trial.timeout)
     this.#isFresh = true
     this.starts++
   }
@@ -232,7 +229,7 @@ export class ChaosRunner {
   async #handleExit(): Promise<void> {
     const end = await this.#waitForExit()
     if (this.#trial.interrupted.aborted) this.#isOver = true
-    else if (!end) this.#giveUp(timeoutProblem(this.#trial.timeoutMs, this.#phase))
+    else if (!end) this.#giveUp(timeoutProblem(this.#trial.timeout, this.#phase))
     else if (await this.#isFinished(end)) this.#isOver = true
     else if (await this.#makesNoProgress())
       this.#giveUp(noProgressProblem(end, this.#noProgress.times, this.#phase))
@@ -284,9 +281,8 @@ export class ChaosRunner {
   /** Shows the status line. Returns the number of pages saved so far. */
   async #updateStatus(): Promise<number> {
     const pages = await countPages(this.#phase)
-    const { kills } = this.#trial
-    const of =
-      kills === undefined && this.#trial.forMs !== undefined ? '' : ` of ${kills ?? DEFAULT_KILLS}`
+    const { killsAsked } = this.#trial
+    const of = killsAsked === null ? '' : ` of ${killsAsked}`
     this.#trial.progress.showStatus(
       `${pages} of ${this.#reference.timing.pages} pages, ${this.kills.length}${of} kills`,
     )

@@ -1,28 +1,57 @@
 import { redact } from '../../core/model/redact.ts'
-import { shellWord } from '../../lib/text/shell-command.ts'
+import { option, type OptionValues } from '../../contracts/options.ts'
+import { shellWord, unstuckCommand } from '../../lib/text/shell-command.ts'
 import { formatDuration } from '../../core/model/time.ts'
-import type { KillTarget } from './process-run.ts'
+import { KILL_TARGETS } from './process-run.ts'
 import type { Progress } from './progress.ts'
-import type { Signal } from './schedule.ts'
+import { SIGNALS } from './schedule.ts'
 
-/** The command to test, and how. */
-export type Trial = {
+const DEFAULT_TIMEOUT_MS = 600_000
+export const DEFAULT_KILLS = 10
+
+/** The options of the command: how to test it. */
+export const trialOptions = {
+  kills: option.count('N', 'number of kills; default: 10', undefined, { max: 10_000 }),
+  for: option.duration(
+    'TIME',
+    'no kills after this time; without --kills as many as fit',
+    undefined,
+  ),
+  // All of them in place of the value would make every line of the help too long.
+  signal: {
+    ...option.choice(
+      [...SIGNALS, 'mix'],
+      `the signal: ${SIGNALS.join(', ')} (stopped beside a second copy until its lease has expired, then continued), or mix (random SIGKILL, SIGTERM and SIGINT)`,
+      'SIGKILL',
+    ),
+    value: 'SIGNAL',
+  },
+  whom: option.choice(
+    KILL_TARGETS,
+    'which processes get it: all of the command, only the started one, or a random one',
+    'all',
+  ),
+  seed: option.count('N', 'repeat the kills of this seed', undefined, { min: 0 }),
+  within: option.duration(
+    'TIME',
+    'longest time from its first saved page to the kill; default: such that all kills fit into the work',
+    undefined,
+  ),
+  output: option.text(
+    'FILE',
+    'a file that the command writes into the folder $UNSTUCK_CHAOS_DIR: one key per line, or JSON with a key, url or id. A repeated key is doubled, a missing one lost',
+  ),
+  ignoreData: option.flag('compare the keys of items and not their data: for sites that change'),
+  timeout: option.duration('TIME', 'longest time from a start to the exit', DEFAULT_TIMEOUT_MS),
+  keep: option.flag('keep databases, files and logs also after a success'),
+}
+
+/** The command to test, and how. Times are limited to the longest that a timer can wait. */
+export type Trial = OptionValues<typeof trialOptions> & {
   readonly command: readonly string[]
   readonly seed: number
-  /** Maximum number; undefined: as many as fit into `forMs`. */
-  readonly kills: number | undefined
-  /** No kills after this time. */
-  readonly forMs: number | undefined
-  readonly signal: Signal | 'mix'
-  readonly whom: KillTarget
-  /** Longest time from the first page after a start to the kill; undefined: computed from the reference. */
-  readonly withinMs: number | undefined
-  /** Longest time from a start to the exit. */
-  readonly timeoutMs: number
-  /** A file that the command writes, relative to UNSTUCK_CHAOS_DIR. */
-  readonly output: string | undefined
-  readonly ignoreData: boolean
-  readonly keep: boolean
+  /** Null: as many as fit into `for`. */
+  readonly killsAsked: number | null
   /** The PostgreSQL server for scratch databases; null: SQLite files. */
   readonly server: string | null
   readonly progress: Progress
@@ -53,31 +82,27 @@ export function makeProblem(
   return { what, message, count: 1, examples, hint }
 }
 
-export const DEFAULT_TIMEOUT_MS = 600_000
-
 /** Returns the command line that injects the same faults again, with the chosen seed and times and without secrets. */
 export function replayCommand(
-  trial: Omit<Trial, 'progress' | 'interrupted'>,
+  trial: Omit<Trial, 'progress' | 'interrupted' | 'killsAsked'>,
   withinMs: number | undefined,
 ): string {
+  const { kills, seed, signal, whom, output, ignoreData, keep } = trial
   const duration = (ms: number | undefined): string | undefined =>
     ms === undefined ? undefined : formatDuration(ms)
-  const flags: Readonly<Record<string, string | undefined>> = {
-    '--kills': trial.kills?.toString(),
-    '--for': duration(trial.forMs),
-    '--signal': trial.signal === 'SIGKILL' ? undefined : trial.signal,
-    '--whom': trial.whom === 'all' ? undefined : trial.whom,
-    '--seed': String(trial.seed),
-    '--within': duration(trial.withinMs ?? withinMs),
-    '--output': trial.output,
-    '--timeout': trial.timeoutMs === DEFAULT_TIMEOUT_MS ? undefined : duration(trial.timeoutMs),
-    '--db': trial.server === null ? undefined : redact(trial.server),
+  const flags = {
+    kills,
+    for: duration(trial.for),
+    signal: signal === 'SIGKILL' ? undefined : signal,
+    whom: whom === 'all' ? undefined : whom,
+    seed,
+    within: duration(trial.within ?? withinMs),
+    output,
+    timeout: trial.timeout === DEFAULT_TIMEOUT_MS ? undefined : duration(trial.timeout),
+    db: trial.server === null ? undefined : redact(trial.server),
+    ignoreData,
+    keep,
   }
-  const args = Object.entries(flags).flatMap(([name, value]) => (value ? [name, value] : []))
-  if (trial.ignoreData) args.push('--ignore-data')
-  if (trial.keep) args.push('--keep')
-  return [
-    'npx unstuck chaos',
-    ...[...args, '--', ...trial.command.map(redact)].map(shellWord),
-  ].join(' ')
+  const command = trial.command.map((word) => shellWord(redact(word)))
+  return [`npx ${unstuckCommand('chaos', [], flags)}`, '--', ...command].join(' ')
 }

@@ -2,64 +2,22 @@ import { randomInt } from 'node:crypto'
 import { isAbsolute, join, normalize } from 'node:path'
 import process from 'node:process'
 import { runChaos, type ChaosResult, type KeptData } from '../chaos.ts'
-import { KILL_TARGETS } from '../process-run.ts'
 import { untilStopped } from '../poll.ts'
 import { makeProgress } from '../progress.ts'
-import { replayCommand, DEFAULT_TIMEOUT_MS } from '../trial.ts'
+import { DEFAULT_KILLS, replayCommand, trialOptions, type Trial } from '../trial.ts'
 import { printProblems, printReport, printNextSteps, type ReportContext } from '../report-text.ts'
-import { SIGNALS } from '../schedule.ts'
-import type { Trial } from '../trial.ts'
 import { UsageError } from '../../../core/model/errors.ts'
 import { EXIT } from '../../../core/model/exit-codes.ts'
 import { redact } from '../../../core/model/redact.ts'
 import { shellWord, unstuckCommand } from '../../../lib/text/shell-command.ts'
 import { TIMER_MAX_MS } from '../../../core/host/clock.ts'
 import { defineCommand, type CliContext } from '../../../contracts/command.ts'
-import { argument, option } from '../../../contracts/options.ts'
+import { argument } from '../../../contracts/options.ts'
 
-const options = {
-  kills: option.count('N', 'number of kills; default: 10', undefined, { max: 10_000 }),
-  for: option.duration(
-    'TIME',
-    'no kills after this time; without --kills as many as fit',
-    undefined,
-  ),
-  // All of them in place of the value would make every line of the help too long.
-  signal: {
-    ...option.choice(
-      [...SIGNALS, 'mix'],
-      `the signal: ${SIGNALS.join(', ')} (stopped beside a second copy until its lease has expired, then continued), or mix (random SIGKILL, SIGTERM and SIGINT)`,
-      'SIGKILL',
-    ),
-    value: 'SIGNAL',
-  },
-  whom: option.choice(
-    KILL_TARGETS,
-    'which processes get it: all of the command, only the started one, or a random one',
-    'all',
-  ),
-  seed: option.count('N', 'repeat the kills of this seed', undefined, { min: 0 }),
-  within: option.duration(
-    'TIME',
-    'longest time from its first saved page to the kill; default: such that all kills fit into the work',
-    undefined,
-  ),
-  output: option.text(
-    'FILE',
-    'a file that the command writes into the folder $UNSTUCK_CHAOS_DIR: one key per line, or JSON with a key, url or id. A repeated key is doubled, a missing one lost',
-  ),
-  ignoreData: option.flag('compare the keys of items and not their data: for sites that change'),
-  timeout: option.duration(
-    'TIME',
-    'longest time from a start to the exit; default: 10m',
-    undefined,
-  ),
-  keep: option.flag('keep databases, files and logs also after a success'),
-}
 const args = {
   command: argument.rest('your command, after two dashes; UNSTUCK_DB is its database'),
 }
-type Chaos = CliContext<typeof args, typeof options>
+type Chaos = CliContext<typeof args, typeof trialOptions>
 
 export const command = defineCommand({
   examples: [
@@ -69,7 +27,7 @@ export const command = defineCommand({
     'unstuck chaos --db postgres://… -- node nightly.ts   # in databases that are created there and dropped',
   ],
   args,
-  options,
+  options: trialOptions,
   passThrough: true,
 
   async run(context) {
@@ -108,17 +66,13 @@ export const command = defineCommand({
 async function trialOf({ args, options, output, database }: Chaos): Promise<Trial> {
   const { address, from } = await database.locate()
   return {
+    ...options,
     command: args.command,
     seed: options.seed ?? randomInt(1_000_000),
-    kills: options.kills,
-    forMs: options.for === undefined ? undefined : atMost(options.for),
-    signal: options.signal,
-    whom: options.whom,
-    withinMs: options.within === undefined ? undefined : atMost(options.within),
-    timeoutMs: atMost(options.timeout ?? DEFAULT_TIMEOUT_MS),
-    output: options.output,
-    ignoreData: options.ignoreData,
-    keep: options.keep,
+    killsAsked: options.kills ?? (options.for === undefined ? DEFAULT_KILLS : null),
+    for: options.for && Math.min(options.for, TIMER_MAX_MS),
+    within: options.within && Math.min(options.within, TIMER_MAX_MS),
+    timeout: Math.min(options.timeout, TIMER_MAX_MS),
     // Only an explicit --db: the database of a config or of UNSTUCK_DB is not for trials.
     server: from === '--db' ? serverAt(address) : null,
     progress: makeProgress(output.note),
@@ -128,11 +82,6 @@ async function trialOf({ args, options, output, database }: Chaos): Promise<Tria
       ),
     ),
   }
-}
-
-/** Limits a time to the longest that a timer can wait. */
-function atMost(ms: number): number {
-  return Math.min(ms, TIMER_MAX_MS)
 }
 
 function checkArguments({ args: { command }, options: { output: file }, output }: Chaos): void {

@@ -51,6 +51,6 @@ test('the report fits into 80 columns without a word cut off, and gives the resu
 
 test('the report lists what is wrong', () => {
   const text = print({ ...found, ledger: found.ledger.slice(1) })
-  assert.match(text, /^Something is wrong:\n- 1 pages or items are missing or wrong\.$/m)
+  assert.match(text, /^Something is wrong:\n- Missing or wrong: 1 page, 0 items\.$/m)
   assert.doesNotMatch(text, /nothing doubled\./)
 })

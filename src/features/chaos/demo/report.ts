@@ -68,11 +68,6 @@ export function makeReport(
     ...recoveryTimes(recovered.map(({ reclaimedMs }) => reclaimedMs)),
     /** Until it could be claimed, which is the guarantee; the worker that claims it may still be starting. */
     slowestClaimableMs: claimable.length > 0 ? Math.max(...claimable) : null,
-  }
-  const problems = findProblems(expected, results, faults, figures)
-  return {
-    ...figures,
-    ok: problems.length === 0,
     recoveries: recovered.length,
     ...found,
     deploys: faults.deploys.length,
@@ -81,9 +76,10 @@ export function makeReport(
     errors429: stats.errors429,
     runStatus: results.run.status,
     skipped: faults.skipped,
-    /** What is wrong; empty when all is well. */
-    problems,
   }
+  const problems = findProblems(expected, results, faults, figures)
+  /** `problems`: what is wrong; empty when all is well. */
+  return { ...figures, ok: problems.length === 0, problems }
 }
 
 /**
@@ -115,24 +111,22 @@ export function compareWithSite({ targets, businesses, pages }: Directory, resul
 
 const EMPTY = { runs: [], targets: [] }
 
-type Figures = Pick<
-  Report,
-  'pages' | 'kills' | 'lost' | 'doubled' | 'lateWritesRefused' | 'slowestClaimableMs'
->
-
 function findProblems(
   expected: Directory,
   { run, ledger }: SavedResults,
   faults: InjectedFaults,
-  figures: Figures,
+  figures: Omit<Report, 'ok' | 'problems'>,
 ): Problem[] {
   const { lost, doubled, pages, kills, slowestClaimableMs, lateWritesRefused } = figures
+  const { pagesLost, itemsLost, pagesDoubled, itemsDoubled } = figures
+  const count = (pages: number, items: number): string =>
+    `${plural(pages, 'page')}, ${plural(items, 'item')}`
   const { done } = run.counts.targets
   const targets = expected.targets.length
   const found: readonly [isWrong: boolean, what: string, message: string, hint?: string][] = [
     [run.status !== 'succeeded', 'run-unfinished', `The run ended as ${run.status}.`],
-    [lost > 0, 'lost', `${lost} pages or items are missing or wrong.`],
-    [doubled > 0, 'doubled', `${doubled} pages or items were saved more than once.`],
+    [lost > 0, 'lost', `Missing or wrong: ${count(pagesLost, itemsLost)}.`],
+    [doubled > 0, 'doubled', `Saved more than once: ${count(pagesDoubled, itemsDoubled)}.`],
     [
       pages !== ledger.length,
       'counters',
