@@ -221,7 +221,7 @@ test('S33 for an internal error of any call the caller gets an id and nothing el
     const { code, message } = said.error
     assert.equal(code, 'UNEXPECTED')
     const id = /([0-9a-f-]{36})\.$/.exec(message)?.[1]
-    assert.match(message, /^Something failed inside Unstuck\. Its log says what, under /)
+    assert.match(message, /^Something failed inside Unstuck\. Its log has the error under /)
     assert.ok(ctx.log.some((line) => id && line.includes(id)))
   }
   assert.ok(failed.length >= 25, failed.join())

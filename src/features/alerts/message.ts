@@ -71,8 +71,8 @@ function subjectOf({ alert: { rule, run, source }, causes }: AlertMessage): stri
   if (!Object.hasOwn(SUBJECTS, rule)) return 'a test of this channel'
   const [one, many] = SUBJECTS[rule as AlertKind]
   if (causes) return many(causes.length)
-  const whose = source === null ? '' : ` of ${source}`
-  return one(run === null ? whose : ` ${shortId(run)}${whose}`, source)
+  const ofSource = source === null ? '' : ` of ${source}`
+  return one(run === null ? ofSource : ` ${shortId(run)}${ofSource}`, source)
 }
 
 function cleanLine(text: string, max: number): string {

@@ -51,9 +51,9 @@ export function decideNotifications(
     return one.to
       .filter((to) => isDue(one, alert, to, context, now))
       .map((to) => {
-        const heard = notifiedAtOf(alert, context.destinations.get(to)!)
-        const event = heard === null ? 'raised' : 'repeated'
-        return { event, alert: { ...alert, because, command }, to, notifiedAt: heard }
+        const notifiedAt = notifiedAtOf(alert, context.destinations.get(to)!)
+        const event = notifiedAt === null ? 'raised' : 'repeated'
+        return { event, alert: { ...alert, because, command }, to, notifiedAt }
       })
   })
   return [...notifications, ...resolvedNotifications(open, resolved, context, now)]
@@ -68,8 +68,8 @@ function isDue(
 ): boolean {
   const destination = context.destinations.get(to)
   if (destination === undefined) return false
-  const heard = notifiedAtOf(alert, destination)
-  if (heard !== null) return repeatMs !== null && now - heard >= repeatMs
+  const notifiedAt = notifiedAtOf(alert, destination)
+  if (notifiedAt !== null) return repeatMs !== null && now - notifiedAt >= repeatMs
   const before = alert.deliveries[destination]?.sentAt ?? -Infinity
   return (
     now - before >= (repeatMs ?? DEFAULT_REPEAT_MS) && mayNotify(alert, alert.since, context, now)

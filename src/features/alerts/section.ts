@@ -123,7 +123,7 @@ export function checkChannels(settings: Settings): Finding[] {
   return [
     warning('channels', 'Alerts can be read or forged on their way.', {
       details: plain,
-      why: 'They name sources, runs and errors, and people act on them.',
+      why: 'They name sources, runs and errors, and operators act on them.',
       fix: 'Use https:// and smtps://, and set channels.webhook.secret.',
     }),
   ]

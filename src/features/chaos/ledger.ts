@@ -2,7 +2,7 @@ import type { Store } from '../../core/store/store.ts'
 
 /**
  * One row for each page that was committed, written through the page's own transaction. It has no unique key: where
- * the items' key would hide that a page was saved twice, two rows here tell it.
+ * the items' key would hide that a page was saved twice, two rows here show it.
  */
 export type Ledger = {
   rows(): Promise<LedgerRow[]>

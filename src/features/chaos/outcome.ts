@@ -76,7 +76,7 @@ function keyOf(line: string): string | null {
     const found = key ?? url ?? id
     return typeof found === 'string' || typeof found === 'number' ? String(found) : null
   } catch {
-    // Cut off in the middle by a kill: it stands for itself.
+    // A line that a kill cut off is its own key.
     return null
   }
 }

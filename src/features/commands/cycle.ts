@@ -136,7 +136,7 @@ class Cycle implements ClaimListener {
 
   /**
    * The claim was lost. Returns true if the run could be claimed again, because no other copy has taken it or its source:
-   * the command goes on. Otherwise the command is ended.
+   * the command continues. Otherwise the command is ended.
    */
   reclaim(): Promise<boolean> {
     this.#reclaiming ??= this.#tryReclaim().finally(() => (this.#reclaiming = null))

@@ -149,7 +149,7 @@ export function internalError(id: string): HttpError {
   return new HttpError(
     500,
     'UNEXPECTED',
-    `Something failed inside Unstuck. Its log says what, under ${id}.`,
+    `Something failed inside Unstuck. Its log has the error under ${id}.`,
   )
 }
 

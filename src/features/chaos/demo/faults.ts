@@ -131,8 +131,8 @@ export async function runZombie(context: ScenarioContext): Promise<Zombie | null
   const found = await poll(context, 20, () => stopWorker(context))
   if (!found) return null
   const { worker, target, stoppedAt } = found
-  const who = shortId(worker.id)
-  const what = `SIGSTOP ${who} on page ${target.page + 1} of ${target.key}`
+  const id = shortId(worker.id)
+  const what = `SIGSTOP ${id} on page ${target.page + 1} of ${target.key}`
   const event = reporter.start(what, 'no heartbeats, its lease runs out …')
   try {
     const taken = await poll(context, 50, async () => {
@@ -150,7 +150,7 @@ export async function runZombie(context: ScenarioContext): Promise<Zombie | null
     const before = (await snapshot()).run.counts.refused
     sendSignal(worker, 'SIGCONT')
     reporter.mark(worker.id, null)
-    const resumed = reporter.start(`SIGCONT ${who}`, 'it continues with its old claim …')
+    const resumed = reporter.start(`SIGCONT ${id}`, 'it continues with its old claim …')
     const refusals = async (): Promise<number> => (await snapshot()).run.counts.refused - before
     await poll(context, 50, async () => (await refusals()) > 0)
     const refused = await refusals()

@@ -20,10 +20,7 @@ const options = {
     'fail',
   ),
   interval: option.duration('TIME', 'start it again this long after each end', undefined),
-  cron: option.text(
-    'WHEN',
-    "start it when this says so, as in '0 3 * * *'; missed times are skipped",
-  ),
+  cron: option.text('WHEN', "start it at these times, as in '0 3 * * *'; missed times are skipped"),
   timezone: option.text('ZONE', "of --cron, as in Europe/Berlin; default: this machine's"),
   restart: option.choice(
     ['always', 'on-failure', 'never'],

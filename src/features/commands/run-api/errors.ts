@@ -26,7 +26,7 @@ export function misdirected(host: string): HttpError {
   return new HttpError(
     421,
     'MISDIRECTED',
-    `This API is only reached as ${host}, and the Host header must say so. Use the address in UNSTUCK_URL as it is.`,
+    `This API is only reached as ${host}, and the Host header must have this name. Use the address in UNSTUCK_URL as it is.`,
     { headers: CLOSE_CONNECTION },
   )
 }
@@ -66,7 +66,7 @@ export function internalError(id: string): HttpError {
   return new HttpError(
     500,
     'UNEXPECTED',
-    `Something failed inside Unstuck. Its log says what, under ${id}. The call may be sent again.`,
+    `Something failed inside Unstuck. Its log has the error under ${id}. The call may be sent again.`,
   )
 }
 

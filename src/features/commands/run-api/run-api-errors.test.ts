@@ -46,7 +46,7 @@ test('every error has its status, code, headers and message', async () => {
   assert.equal(summary(await command.call('PUT', '/x', {}, { token: 'x' })), unauthorized)
   assert.equal(
     summary(await command.get('', { headers: { host: 'evil.example' } })),
-    `421 MISDIRECTED: This API is only reached as ${host}, and the Host header must say so. Use the address in UNSTUCK_URL as it is.`,
+    `421 MISDIRECTED: This API is only reached as ${host}, and the Host header must have this name. Use the address in UNSTUCK_URL as it is.`,
   )
   assert.equal(
     await post('/page', '{}'),
@@ -140,7 +140,7 @@ test('an error for too many calls, a stopped API, a slow sender and an internal 
   await ctx.database.raw('ALTER TABLE target RENAME TO target_away')
   assert.match(
     summary(await command.post('/checkpoint', { page: 1 })),
-    /^500 UNEXPECTED: Something failed inside Unstuck\. Its log says what, under [\w-]{36}\. The call may be sent again\.$/,
+    /^500 UNEXPECTED: Something failed inside Unstuck\. Its log has the error under [\w-]{36}\. The call may be sent again\.$/,
   )
   assert.equal(ctx.log.length, 1)
   await ctx.database.raw('ALTER TABLE target_away RENAME TO target')
