@@ -3,11 +3,11 @@ import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { temporaryFolder } from '../../testing/sqlite-engine.ts'
-import { LogFile, parseLogLine } from './log-file.ts'
+import { LogFile, parseLogLines } from './log-file.ts'
 
 function parsed(path: string): (string | undefined)[][] {
   const lines = readFileSync(path, 'utf8').split('\n').slice(0, -1)
-  return lines.map((line) => [parseLogLine(line)?.stream, parseLogLine(line)?.text])
+  return lines.map((line) => [parseLogLines([line])[0]?.stream, parseLogLines([line])[0]?.text])
 }
 
 test('a line has its time and where it was printed; a later attempt goes on below', () => {
@@ -26,7 +26,7 @@ test('a line has its time and where it was printed; a later attempt goes on belo
     ['out', 'out err run'],
     ['err', '  Traceback'],
   ])
-  const { at } = parseLogLine(readFileSync(path, 'utf8').split('\n')[0]!)!
+  const { at } = parseLogLines(readFileSync(path, 'utf8').split('\n'))[0]!
   assert.ok(at >= before && at <= new Date().toISOString())
   assert.match(readFileSync(path, 'utf8'), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z out page 1$/m)
   assert.equal(statSync(path).mode & 0o777, 0o600)
@@ -70,5 +70,5 @@ test('it takes no more room than it may', () => {
 
 test('a malformed log line is not parsed', () => {
   for (const line of ['', 'page 1', '2026-11-16T10:00:00.123Z', '2026-11-16T10:00:00.123Z xxx a'])
-    assert.equal(parseLogLine(line), null)
+    assert.deepEqual(parseLogLines([line]), [])
 })

@@ -58,10 +58,12 @@ function formatLines(stream: LogStream, texts: readonly string[]): string {
   return `${start}${texts.join(`\n${start}`)}\n`
 }
 
-/** Parses a line of a log; null if it is none. */
-export function parseLogLine(line: string): LogLine | null {
-  const match = LOG_LINE.exec(line)
-  return match && { at: match[1]!, stream: match[2] as LogStream, text: match[3]! }
+/** Parses lines of a log; drops what is no such line. */
+export function parseLogLines(lines: readonly (string | Buffer)[]): LogLine[] {
+  return lines.flatMap((line) => {
+    const match = LOG_LINE.exec(line.toString())
+    return match ? [{ at: match[1]!, stream: match[2] as LogStream, text: match[3]! }] : []
+  })
 }
 
 const LOG_LINE = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z) (out|err|run) (.*)$/s

@@ -5,7 +5,7 @@ import type { RunId } from '../../core/model/id.ts'
 import { rotatedFiles, followFile, lastLinesOffset } from '../../lib/files/follow-file.ts'
 import { LineSplitter } from '../../lib/files/lines.ts'
 import { isLogPathOf } from '../../lib/files/data-folder.ts'
-import { parseLogLine, type LogLine, type LogStream } from './log-file.ts'
+import { parseLogLines, type LogLine, type LogStream } from './log-file.ts'
 
 /** The longest line that is written: 64 K characters, some of them escaped. */
 const LINE_BYTES_MAX = 1_000_000
@@ -57,16 +57,12 @@ async function* followLines(
   for await (const chunk of followFile(path, first.file, first.offset, growth)) {
     const isCaughtUp = chunk.length === 0
     if (isCaughtUp && !follow) break
-    const lines = parse(cutter.push(chunk))
+    const lines = parseLogLines(cutter.push(chunk))
     if (isCaughtUp || lines.length > 0) yield lines
   }
   // The incomplete line of a killed writer.
   const rest = cutter.end()
-  if (rest) yield parse([rest])
-}
-
-function parse(lines: readonly Buffer[]): LogLine[] {
-  return lines.map((line) => parseLogLine(line.toString())).filter((line) => line !== null)
+  if (rest) yield parseLogLines([rest])
 }
 
 type OpenLog = { readonly file: FileHandle; readonly offset: number }

@@ -10,7 +10,7 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { noTerminal } from '../../testing/cli-test-context.ts'
 import { temporaryFolder } from '../../testing/sqlite-engine.ts'
-import { LogFile, parseLogLine } from './log-file.ts'
+import { LogFile, parseLogLines } from './log-file.ts'
 import { CommandOutput, type CommandOutputOptions } from './output.ts'
 
 const run = '0190c0de-0000-7000-8000-12341a2b3c4d'
@@ -42,7 +42,7 @@ function startCommand(
       readFileSync(log, 'utf8')
         .split('\n')
         .slice(0, -1)
-        .map((line) => `${parseLogLine(line)!.stream} ${parseLogLine(line)!.text}`),
+        .map((line) => `${parseLogLines([line])[0]!.stream} ${parseLogLines([line])[0]!.text}`),
     [Symbol.dispose]: () => {
       child.kill('SIGKILL')
       folder[Symbol.dispose]()
@@ -178,7 +178,7 @@ const SHOW_OUTPUT = node(`
 
 function linesIn(log: string): string[] {
   const lines = readFileSync(log, 'utf8').split('\n').slice(0, -1)
-  return lines.map((line) => `out ${parseLogLine(line)!.text}`)
+  return lines.map((line) => `out ${parseLogLines([line])[0]!.text}`)
 }
 
 test('a closed reader blocks nothing, and the log is complete', { timeout: 150_000 }, async () => {

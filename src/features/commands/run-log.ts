@@ -8,7 +8,7 @@ import { unstuckCommand } from '../../lib/text/shell-command.ts'
 import { realFolder, runFolder } from '../../lib/files/data-folder.ts'
 import { rotatedFiles, lastLinesOffset } from '../../lib/files/follow-file.ts'
 import { readLines } from '../../lib/files/lines.ts'
-import { parseLogLine, type LogLine } from './log-file.ts'
+import { parseLogLines, type LogLine } from './log-file.ts'
 import { openLog } from './log-reader.ts'
 import { COMMAND_STORE } from './store/store.ts'
 
@@ -88,7 +88,7 @@ async function lastPage(files: LogFiles, limit: number): Promise<LogPage> {
     const { ino, size } = await file.stat()
     const start = Math.max(await lastLinesOffset(file, limit), size - PAGE_MAX_BYTES)
     const page = await readLines(file, start, { lines: Infinity, bytes: PAGE_MAX_BYTES })
-    lines.push(...parse(page.lines))
+    lines.push(...parseLogLines(page.lines))
     next = `${ino}:${page.end}`
   }
   return { lines: lines.slice(-limit), next, anew: true }
@@ -109,16 +109,12 @@ async function pageAfter(files: LogFiles, from: LogPosition, limit: number): Pro
       lines: limit - lines.length,
       bytes: PAGE_MAX_BYTES,
     })
-    lines.push(...parse(page.lines))
+    lines.push(...parseLogLines(page.lines))
     offset = page.end
     // An older file may end with half a line, which is skipped.
     if (page.lines.length > 0 && offset < size) break
   }
   return { lines, next: `${ino}:${offset}`, anew: false }
-}
-
-function parse(lines: readonly string[]): LogLine[] {
-  return lines.map(parseLogLine).filter((line) => line !== null)
 }
 
 function parsePosition(after: string | null, files: LogFiles): LogPosition | null {
