@@ -32,6 +32,7 @@ export type CycleOptions = {
   readonly cwd: string
   readonly env: Readonly<Record<string, string | undefined>>
   readonly policy: Policy
+  /** The source's tag; every process of the command carries it. */
   readonly processTag: string
   /** The folder of the runs' output. */
   readonly base: string
@@ -43,6 +44,7 @@ export type CycleOptions = {
   readonly readyTimeoutMs: number | null
   readonly maxLogBytes: number
   readonly quiet: boolean
+  /** Values to redact from the output. */
   readonly secrets: readonly string[]
   /** Fires when Unstuck stops, with the reason as its message. */
   readonly stop: AbortSignal
@@ -252,35 +254,29 @@ class Cycle implements ClaimListener {
   }
 
   #spec(execution: string, session: EndpointSession): CommandSpec {
-    const options = this.#options
-    const { outputDir, logPath } = runFolder(options.base, this.#handle.id)
+    const { command, cwd, processTag, killTimeoutMs, maxLogBytes, quiet } = this.#options
+    const { env, source, base, secrets, readyTimeoutMs, maxMemoryBytes } = this.#options
+    const { id: run, claim, resumed } = this.#handle
+    const { outputDir, logPath } = runFolder(base, run)
     const { url, token, socket = null } = session
-    const env = commandEnvironment(options.env, {
-      runId: this.#handle.id,
-      source: options.source,
-      url,
-      token,
-      socket,
-      outputDir,
-      resumed: this.#handle.resumed,
-      input: this.#runBefore.input,
-    })
+    const { input } = this.#runBefore
+    const variables = { runId: run, source, url, token, socket, outputDir, resumed, input }
     return {
       id: execution,
-      run: this.#handle.id,
-      claim: this.#handle.claim,
-      command: options.command,
-      cwd: options.cwd,
-      env,
-      processTag: options.processTag,
-      killTimeoutMs: options.killTimeoutMs,
+      run,
+      claim,
+      command,
+      cwd,
+      env: commandEnvironment(env, variables),
+      processTag,
+      killTimeoutMs,
       outputDir,
       logPath,
-      maxLogBytes: options.maxLogBytes,
-      quiet: options.quiet,
-      secrets: [...options.secrets, token],
-      hasIpcChannel: options.readyTimeoutMs !== null,
-      measureIntervalMs: options.maxMemoryBytes === null ? DEFAULT_MEASURE_MS : LIMITED_MEASURE_MS,
+      maxLogBytes,
+      quiet,
+      secrets: [...secrets, token],
+      hasIpcChannel: readyTimeoutMs !== null,
+      measureIntervalMs: maxMemoryBytes === null ? DEFAULT_MEASURE_MS : LIMITED_MEASURE_MS,
     }
   }
 

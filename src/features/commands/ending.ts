@@ -1,4 +1,5 @@
 import { humanizeDuration, type Millis } from '../../core/model/time.ts'
+import type { ManagedProcessExit } from './watchdog.ts'
 
 /** Why Unstuck ended a command; null: it ended by itself. */
 export type StopReason =
@@ -13,11 +14,7 @@ export type StopReason =
   | { readonly why: 'max-memory'; readonly limit: number; readonly seen: number }
   | { readonly why: 'not-ready'; readonly limitMs: number }
 
-export type CommandExit = {
-  readonly exitCode: number | null
-  readonly signal: string | null
-  /** The kernel's count of out-of-memory kills rose while it ran. */
-  readonly oomKills: number
+export type CommandExit = Pick<ManagedProcessExit, 'exitCode' | 'signal' | 'oomKills'> & {
   readonly stop: StopReason | null
   /** What the command reported over its API; null: nothing. */
   readonly reported: 'finished' | 'failed' | 'again' | null

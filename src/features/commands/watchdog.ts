@@ -11,27 +11,22 @@ import type {
   ToService,
 } from '../../core/heartbeat/transport.ts'
 import { endTree } from '../../lib/process/end-tree.ts'
+import type { CycleOptions } from './cycle.ts'
 import type { Tracking } from './start-tagged.ts'
 
 /** What the watchdog needs to start a command, and to end it without Unstuck. */
-export type CommandSpec = {
+export type CommandSpec = Pick<
+  CycleOptions,
+  'command' | 'cwd' | 'processTag' | 'killTimeoutMs' | 'maxLogBytes' | 'quiet' | 'secrets'
+> & {
   /** The execution's id. */
   readonly id: string
   readonly run: RunId
   /** The claim under which its activity is reported, also after Unstuck died. */
   readonly claim: Claim
-  readonly command: readonly string[]
-  readonly cwd: string
   readonly env: Readonly<Record<string, string>>
-  /** The source's tag; every process of the command carries it. */
-  readonly processTag: string
-  readonly killTimeoutMs: number
   readonly outputDir: string
   readonly logPath: string
-  readonly maxLogBytes: number
-  readonly quiet: boolean
-  /** Values to redact from the output. */
-  readonly secrets: readonly string[]
   /** Open Node's IPC channel, for a program that calls `process.send('ready')`. */
   readonly hasIpcChannel: boolean
   /** How often its memory is measured. */
@@ -74,6 +69,7 @@ export type ManagedProcessEvent =
 export type ManagedProcessExit = {
   readonly exitCode: number | null
   readonly signal: string | null
+  /** How many processes the kernel killed for lack of memory while it ran, in this cgroup or on the machine. */
   readonly oomKills: number
   readonly artifacts: number
   readonly peakMemory: number | null
