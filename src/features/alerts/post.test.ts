@@ -4,9 +4,8 @@ import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
 import { describe, test } from 'node:test'
 import { httpSink } from '../../testing/test-receivers.ts'
-import { isPublic, type IpAddress } from './address.ts'
 import { DeliveryError } from './channel.ts'
-import { postJson, type WebhookSettings } from './post.ts'
+import { isPublic, postJson, type IpAddress, type WebhookSettings } from './post.ts'
 
 const NEVER = new AbortController().signal
 const CANARY = 'T0/B0/s3cret-canary'

@@ -7,7 +7,6 @@ import type { AlertRule, ChannelName } from './rule.ts'
 import { messageOf, StoreUnavailableError } from '../../core/model/errors.ts'
 import { newId, type WorkerId } from '../../core/model/id.ts'
 import { redactor } from '../../core/model/redact.ts'
-import type { Channel } from './channel.ts'
 import type { ServiceHost } from '../../contracts/feature.ts'
 import { alertSecrets, ALERTS_SECTION } from './section.ts'
 import { makeChannels } from './channels.ts'
@@ -17,7 +16,7 @@ import { REAL_CLOCK, type Clock } from '../../core/host/clock.ts'
 import type { PolicyOf } from '../../core/model/policy-of.ts'
 import { TRUSTED_OBSERVER } from '../../core/decide/liveness.ts'
 import { collectFacts, OrphanTracker } from './facts.ts'
-import { ChannelQueue } from './channel-queue.ts'
+import { ChannelQueue, type Channel } from './channel.ts'
 
 export type AlertServiceOptions = {
   /** Called with each check: the database may be unavailable at the start. */

@@ -9,12 +9,11 @@ import { openLedger } from '../ledger.ts'
 import { pollUntil, whenAborted } from '../poll.ts'
 import { REAL_CLOCK } from '../../../core/host/clock.ts'
 import { makeRandom } from '../random.ts'
-import { makeDirectory } from './directory.ts'
 import { makeReport, readResults } from './report.ts'
 import type { Headline, Reporter } from './reporter.ts'
 import { expectedMs, makeSchedule, Scenario, slowdownFor } from './scenario.ts'
 import type { ScenarioContext } from './scenario.ts'
-import { Site } from './site.ts'
+import { makeDirectory, Site } from './site.ts'
 import { takeSnapshot, WorkerPool } from './worker-pool.ts'
 
 export type DemoOptions = {

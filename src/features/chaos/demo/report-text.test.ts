@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { newId } from '../../../core/model/id.ts'
 import type { Run } from '../../../core/model/run.ts'
 import { TextWriter } from '../../../lib/terminal/text-writer.ts'
-import { makeDirectory } from './directory.ts'
+import { makeDirectory } from './site.ts'
 import { makeReport, printReport, type InjectedFaults, type SavedResults } from './report.ts'
 
 const truth = makeDirectory(1, 3)

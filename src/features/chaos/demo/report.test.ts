@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { newId } from '../../../core/model/id.ts'
 import type { Run } from '../../../core/model/run.ts'
-import { makeDirectory } from './directory.ts'
+import { makeDirectory } from './site.ts'
 import { makeReport, type InjectedFaults, type SavedResults, type Report } from './report.ts'
 import type { Kill } from './faults.ts'
 

@@ -6,7 +6,6 @@ import type { Store } from '../../../core/store/store.ts'
 import type { TextWriter } from '../../../lib/terminal/text-writer.ts'
 import { plural } from '../../../presenters/format.ts'
 import { compare } from '../compare.ts'
-import type { Directory } from './directory.ts'
 import type { Ledger, LedgerRow } from '../ledger.ts'
 import { readItems } from '../outcome.ts'
 import { formatNumber } from '../progress.ts'
@@ -14,7 +13,7 @@ import { recoveryTimes } from '../report.ts'
 import { printProblems, row, reclaimedText, zeroRow } from '../report-text.ts'
 import { makeProblem, type Problem } from '../trial.ts'
 import type { Scenario } from './scenario.ts'
-import type { SiteStats } from './site.ts'
+import type { Directory, SiteStats } from './site.ts'
 
 /** What the database holds after the run. */
 export type SavedResults = {

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { canonicalUrl } from '../../../core/model/url.ts'
-import { makeDirectory } from './directory.ts'
-import { Site, type SitePage } from './site.ts'
+import { makeDirectory, Site, type SitePage } from './site.ts'
 
 const directory = makeDirectory(7, 3)
 

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Channel } from './channel.ts'
 import type { AlertMessage } from './message.ts'
 import { REAL_CLOCK } from '../../core/host/clock.ts'
-import { ChannelQueue } from './channel-queue.ts'
+import { ChannelQueue, type Channel } from './channel.ts'
 
 const message = (key: string): AlertMessage => ({
   event: 'raised',
