@@ -92,7 +92,7 @@ test('reports all errors at once, each with its path and a suggestion', () => {
     'adopted.courses.db must be sqlite:PATH',
     'adopted.courses.columns has no heartbeat; did you mean heartbeatAt?',
     'adopted.courses.columns.id must be a name of letters',
-    'adopted.courses.columns.status must be a name',
+    'adopted.courses.columns.status is missing: it must be a name',
     'adopted.courses.columns.page must be a name',
     'adopted.courses.statuses.active must be a word, or a list of words',
     'adopted.courses.statuses.planned must be a word, or a list of words',
@@ -112,8 +112,8 @@ test('reports all errors at once, each with its path and a suggestion', () => {
 test('a value that is no mapping is rejected with a short message', () => {
   assert.deepEqual(configErrors(null), ['adopted.courses must be an object'])
   assert.deepEqual(configErrors({ table: 'runs' }), [
-    'adopted.courses.columns must be an object',
-    'adopted.courses.statuses must be an object',
+    'adopted.courses.columns is missing: it must be an object',
+    'adopted.courses.statuses is missing: it must be an object',
   ])
   assert.match(configErrors(RUNS, 'my\nruns').join(), /^adopted\["my\\nruns"\]: its name must be/)
 })

@@ -1,28 +1,19 @@
+import * as v from 'valibot'
 import { addressMistake } from '../../lib/files/database-address.ts'
 import { closest } from '../../core/model/closest.ts'
 import { isObject } from '../../core/model/fields.ts'
-import { checkFields, didYouMean } from '../../lib/validate/fields.ts'
 import { makePolicy, type Policy } from '../../core/model/policy.ts'
 import { sourceMistake } from '../../core/model/source.ts'
+import { didYouMean } from '../../lib/validate/fields.ts'
+import { object, validate } from '../../lib/validate/validate.ts'
 import type { AdoptedColumns, AdoptedOptions, AdoptedStatuses, Mapping } from './mapping.ts'
 import { identifierMistake, splitTableName, tableNameMistake } from './identifiers.ts'
 
+type Field = keyof AdoptedColumns
+type Status = keyof AdoptedStatuses
+
 const KINDS = ['runs', 'targets'] as const
-const CALLBACKS = ['checkpoint', 'outputDir', 'alive', 'onResume'] as const
-const OPTIONS: readonly (keyof AdoptedOptions)[] = [
-  'table',
-  'kind',
-  'db',
-  'columns',
-  'statuses',
-  ...CALLBACKS,
-  'filesIn',
-  'policy',
-  'timeZone',
-]
-const COLUMNS: readonly (keyof AdoptedColumns)[] = [
-  'id',
-  'status',
+const OPTIONAL_COLUMNS = [
   'source',
   'startedAt',
   'finishedAt',
@@ -35,29 +26,61 @@ const COLUMNS: readonly (keyof AdoptedColumns)[] = [
   'done',
   'total',
   'checkpoint',
-]
-const TARGET_COLUMNS: readonly (keyof AdoptedColumns)[] = [
-  'key',
-  'group',
-  'url',
-  'page',
-  'pageTarget',
-  'attempts',
-]
+] as const
+const TARGET_COLUMNS = ['key', 'group', 'url', 'page', 'pageTarget', 'attempts'] as const
 /** Written, or used to identify the row: two of them must not share a column. */
-const DISTINCT_COLUMNS: readonly (keyof AdoptedColumns)[] = [
-  'id',
-  'status',
-  'finishedAt',
-  'error',
-  'owner',
-  'heartbeatAt',
-]
+const DISTINCT_COLUMNS = ['id', 'status', 'finishedAt', 'error', 'owner', 'heartbeatAt'] as const
 const END_STATUSES = ['succeeded', 'failed', 'cancelled', 'abandoned'] as const
-const STATUSES_BY_KIND = {
+const STATUSES_BY_KIND: Readonly<Record<Mapping['kind'], readonly Status[]>> = {
   runs: ['active', 'queued', 'interrupted', ...END_STATUSES],
   targets: ['active', 'planned', 'stuck', 'parked', ...END_STATUSES],
-} as const satisfies Record<Mapping['kind'], (keyof AdoptedStatuses)[]>
+}
+const STATUSES = [...new Set(Object.values(STATUSES_BY_KIND).flat())]
+
+const COLUMN = v.custom<string>((name) => identifierMistake(name) === null, identifierMistake('')!)
+const VALUES_RULE = 'must be a word, or a list of words'
+const STATUS = v.custom<string | readonly string[]>(areStatusValues, VALUES_RULE)
+const CALLBACK = v.optional(v.function('must be a function of the row'))
+const FOLDER_RULE = 'must be the path of a folder, or left out'
+
+function optional<K extends string, S extends v.GenericSchema>(names: readonly K[], schema: S) {
+  return Object.fromEntries(names.map((name) => [name, v.optional(schema)])) as Record<
+    K,
+    v.OptionalSchema<S, undefined>
+  >
+}
+
+/** The shape of an entry; what depends on several of its parts is checked apart. */
+const ENTRY = object({
+  table: v.custom<string>((name) => tableNameMistake(name) === null, tableNameMistake('')!),
+  kind: v.optional(
+    v.picklist(KINDS, ({ input }) => `must be 'runs' or 'targets'${didYouMean(input, KINDS)}`),
+  ),
+  db: v.optional(
+    v.pipe(
+      v.string('must be text, or left out'),
+      v.check(
+        (address) => addressMistake(address) === null,
+        ({ input }) => addressMistake(input)!,
+      ),
+    ),
+  ),
+  columns: object({
+    id: COLUMN,
+    status: COLUMN,
+    ...optional([...OPTIONAL_COLUMNS, ...TARGET_COLUMNS], COLUMN),
+  }),
+  statuses: object({ ...optional(STATUSES, STATUS), active: STATUS }),
+  checkpoint: CALLBACK,
+  outputDir: CALLBACK,
+  alive: CALLBACK,
+  onResume: CALLBACK,
+  filesIn: v.optional(v.pipe(v.string(FOLDER_RULE), v.nonEmpty(FOLDER_RULE))),
+  policy: v.optional(v.unknown()),
+  timeZone: v.optional(
+    v.custom<string>(isTimeZone, "must be the name of a time zone, as in 'Europe/Berlin'"),
+  ),
+})
 
 /** Hand-made heartbeats are slow. */
 const DEFAULT_LEASE_MS = 5 * 60_000
@@ -67,6 +90,8 @@ export function configPathOf(name: string): string {
   return /^[a-z_$][\w$]*$/i.test(name) ? `adopted.${name}` : `adopted[${JSON.stringify(name)}]`
 }
 
+type AddMistake = (what: string) => void
+
 /** Validates one entry of `adopted` without the database; adds to `mistakes`, each with its path in the config. */
 export function parseMapping(
   name: string,
@@ -74,54 +99,27 @@ export function parseMapping(
   base: Policy,
   mistakes: string[],
 ): Mapping | null {
-  const configPath = configPathOf(name)
-  const entryMistakes: string[] = []
-  const addMistake = (what: string): void => void entryMistakes.push(`${configPath}${what}`)
-  const given = checkFields(configPath, options, OPTIONS, entryMistakes)
-  if (isObject(options)) {
-    if (sourceMistake(name)) addMistake(`: its name ${sourceMistake(name)}`)
-    const mistake = tableNameMistake(given['table'])
-    if (mistake) addMistake(`.table ${mistake}`)
-  }
-  const { kind = 'runs', db, timeZone = 'UTC' } = given
-  if (!(KINDS as readonly unknown[]).includes(kind))
-    addMistake(`.kind must be 'runs' or 'targets'${didYouMean(kind, KINDS)}`)
-  checkAddress(db, addMistake)
-  if (!isTimeZone(timeZone))
-    addMistake(`.timeZone must be the name of a time zone, as in 'Europe/Berlin'`)
-  for (const option of CALLBACKS) {
-    const isValid = given[option] === undefined || typeof given[option] === 'function'
-    if (!isValid) addMistake(`.${option} must be a function of the row`)
-  }
-  const { filesIn } = given
-  if (filesIn !== undefined && (typeof filesIn !== 'string' || filesIn === ''))
-    addMistake('.filesIn must be the path of a folder, or left out')
+  const at = configPathOf(name)
+  const found = [...validate(ENTRY, options, { whole: at, at }).mistakes]
+  const addMistake: AddMistake = (what) => void found.push(`${at}${what}`)
+  const given = isObject(options) ? options : {}
+  if (sourceMistake(name)) addMistake(`: its name ${sourceMistake(name)}`)
   // A mistyped kind causes no further mistakes.
-  const isTargets = typeof kind === 'string' && closest(kind, KINDS) === 'targets'
-  const tableKind = isTargets ? 'targets' : 'runs'
-  const columns = isObject(options)
-    ? parseColumns(configPath, given['columns'], tableKind, entryMistakes)
-    : null
-  const statusValues = isObject(options)
-    ? parseStatuses(configPath, given['statuses'], tableKind, entryMistakes)
-    : null
-  if (columns?.checkpoint !== undefined && given['checkpoint'] !== undefined)
+  const isTargets = typeof given['kind'] === 'string' && closest(given['kind'], KINDS) === 'targets'
+  const kind = isTargets ? 'targets' : 'runs'
+  const columns = parseColumns(given['columns'], kind, addMistake)
+  const statusValues = parseStatuses(given['statuses'], kind, addMistake)
+  if (columns.checkpoint !== undefined && given['checkpoint'] !== undefined)
     addMistake(`.checkpoint is a function, and columns.checkpoint a column: leave one of them out`)
-  if (statusValues && given['onResume'] !== undefined && !canResume(statusValues))
+  if (given['onResume'] !== undefined && !canResume(statusValues))
     addMistake(`.onResume needs ${RESUME_STATUS_HINT}`)
-  const policy = parsePolicy(
-    configPath,
-    given['policy'],
-    base,
-    { kind: tableKind, statusValues },
-    entryMistakes,
-  )
-  mistakes.push(...entryMistakes)
-  if (entryMistakes.length > 0 || !columns || !statusValues) return null
+  const policy = parsePolicy(given['policy'], base, { kind, statusValues }, addMistake)
+  mistakes.push(...found)
+  if (found.length > 0) return null
   const valid = options as AdoptedOptions
   return {
     name,
-    kind: tableKind,
+    kind,
     ...splitTableName(valid.table),
     db: valid.db ?? null,
     columns,
@@ -137,13 +135,6 @@ export function parseMapping(
   }
 }
 
-function checkAddress(db: unknown, addMistake: (what: string) => void): void {
-  if (db === undefined) return
-  if (typeof db !== 'string') return addMistake('.db must be text, or left out')
-  const mistake = addressMistake(db)
-  if (mistake !== null) addMistake(`.db ${mistake}`)
-}
-
 /** Accepts names only: JavaScript and PostgreSQL read the sign of an offset differently. */
 function isTimeZone(name: unknown): boolean {
   if (typeof name !== 'string' || !/^[a-z]/i.test(name)) return false
@@ -156,81 +147,65 @@ function isTimeZone(name: unknown): boolean {
 }
 
 function parseColumns(
-  configPath: string,
   given: unknown,
   kind: Mapping['kind'],
-  mistakes: string[],
+  addMistake: AddMistake,
 ): AdoptedColumns {
-  const names = kind === 'targets' ? [...COLUMNS, ...TARGET_COLUMNS] : COLUMNS
-  const path = `${configPath}.columns`
-  const said = { ...checkFields(path, given, [...COLUMNS, ...TARGET_COLUMNS], mistakes) }
-  for (const [field, column] of Object.entries(said)) {
-    if (column === undefined) delete said[field]
-    else if (TARGET_COLUMNS.includes(field as 'key') && kind === 'runs')
-      mistakes.push(`${path}.${field} is of tables with kind: 'targets'`)
-  }
-  for (const field of names) {
-    const isMissing = said[field] === undefined && field !== 'id' && field !== 'status'
-    const mistake = isMissing || !isObject(given) ? null : identifierMistake(said[field])
-    if (mistake) mistakes.push(`${path}.${field} ${mistake}`)
-  }
+  const entries = Object.entries(isObject(given) ? given : {})
+  const columns: Partial<Record<Field, unknown>> = Object.fromEntries(
+    entries.filter(([, column]) => column !== undefined),
+  )
+  for (const field of kind === 'runs' ? TARGET_COLUMNS : [])
+    if (columns[field] !== undefined)
+      addMistake(`.columns.${field} is of tables with kind: 'targets'`)
   for (const [at, field] of DISTINCT_COLUMNS.entries()) {
-    const other = DISTINCT_COLUMNS.slice(0, at).find((one) => said[one] === said[field])
-    if (said[field] !== undefined && other)
-      mistakes.push(`${path}.${field} is the same column as ${other}`)
+    const other = DISTINCT_COLUMNS.slice(0, at).find((one) => columns[one] === columns[field])
+    if (columns[field] !== undefined && other)
+      addMistake(`.columns.${field} is the same column as ${other}`)
   }
-  const { checkpoint, ...others } = said
+  const { checkpoint, ...others } = columns
   const shared = Object.entries(others).find(([, column]) => column === checkpoint)
   // The snapshot has only a digest of a checkpoint, but the value of the other columns.
   if (checkpoint !== undefined && shared)
-    mistakes.push(`${path}.checkpoint is the same column as ${shared[0]}: it counts there already`)
-  return said as AdoptedColumns
+    addMistake(`.columns.checkpoint is the same column as ${shared[0]}: it counts there already`)
+  return columns as AdoptedColumns
 }
 
 type StatusValues = Mapping['statusValues']
-
-function parseStatuses(
-  configPath: string,
-  given: unknown,
-  kind: Mapping['kind'],
-  mistakes: string[],
-): StatusValues {
-  const all = [...new Set([...STATUSES_BY_KIND.runs, ...STATUSES_BY_KIND.targets])]
-  const path = `${configPath}.statuses`
-  const said = checkFields(path, given, all, mistakes)
-  const isNeeded = (status: string): boolean =>
-    isObject(given) && (status === 'active' || (status === 'planned' && kind === 'targets'))
-  const read = all.map((status): [keyof StatusValues, readonly string[]] => {
-    const value = said[status]
-    const list: unknown[] = Array.isArray(value) ? value : [value]
-    if (value === undefined && !isNeeded(status)) return [status, []]
-    if (list.length > 0 && list.every(isStatusValue)) {
-      const isAllowed = (STATUSES_BY_KIND[kind] as readonly string[]).includes(status)
-      if (!isAllowed) mistakes.push(`${path}.${status} ${WRONG_KIND_HINTS[kind]}`)
-      return [status, list]
-    }
-    mistakes.push(`${path}.${status} must be a word, or a list of words`)
-    return [status, []]
-  })
-  const usedValues = new Map<string, string>()
-  for (const [status, values] of read) {
-    for (const value of values) {
-      const other = usedValues.get(value.toLowerCase()) ?? status
-      if (other !== status)
-        mistakes.push(`${path}: ${JSON.stringify(value)} cannot mean both ${other} and ${status}`)
-      usedValues.set(value.toLowerCase(), other)
-    }
-  }
-  return Object.fromEntries(read) as StatusValues
-}
 
 const WRONG_KIND_HINTS = {
   runs: "is of tables with kind: 'targets'",
   targets: 'is of tables of runs; targets that wait are planned',
 } as const
 
-function isStatusValue(value: unknown): value is string {
-  return typeof value === 'string' && value.trim() !== ''
+function parseStatuses(
+  given: unknown,
+  kind: Mapping['kind'],
+  addMistake: AddMistake,
+): StatusValues {
+  const statuses = isObject(given) ? given : {}
+  if (kind === 'targets' && isObject(given) && given['planned'] === undefined)
+    addMistake(`.statuses.planned ${VALUES_RULE}`)
+  const usedValues = new Map<string, string>()
+  const read = STATUSES.map((status): [Status, readonly string[]] => {
+    const value = statuses[status]
+    const values = areStatusValues(value) ? [value].flat() : []
+    if (values.length > 0 && !STATUSES_BY_KIND[kind].includes(status))
+      addMistake(`.statuses.${status} ${WRONG_KIND_HINTS[kind]}`)
+    for (const one of values) {
+      const other = usedValues.get(one.toLowerCase()) ?? status
+      if (other !== status)
+        addMistake(`.statuses: ${JSON.stringify(one)} cannot mean both ${other} and ${status}`)
+      usedValues.set(one.toLowerCase(), other)
+    }
+    return [status, values]
+  })
+  return Object.fromEntries(read) as StatusValues
+}
+
+function areStatusValues(value: unknown): value is string | string[] {
+  const values: readonly unknown[] = Array.isArray(value) ? value : [value]
+  return values.length > 0 && values.every((one) => typeof one === 'string' && one.trim() !== '')
 }
 
 const RESUME_STATUS_HINT = 'a word to be written in statuses.interrupted or statuses.queued'
@@ -242,13 +217,12 @@ function canResume({ interrupted, queued, planned }: StatusValues): boolean {
 
 /** Rows are never added to a user's table, so runs are not retried. */
 function parsePolicy(
-  configPath: string,
   given: unknown,
   base: Policy,
-  { kind, statusValues }: { kind: Mapping['kind']; statusValues: StatusValues | null },
-  policyMistakes: string[],
+  { kind, statusValues }: Pick<Mapping, 'kind' | 'statusValues'>,
+  addMistake: AddMistake,
 ): Policy {
-  const canBeResumed = statusValues === null || canResume(statusValues)
+  const canBeResumed = canResume(statusValues)
   const own: Policy = {
     ...base,
     leaseMs: DEFAULT_LEASE_MS,
@@ -256,17 +230,16 @@ function parsePolicy(
     onCrash: canBeResumed ? base.onCrash : 'fail',
   }
   const { policy, mistakes } = makePolicy(given, own)
-  policyMistakes.push(...mistakes.map((mistake) => `${configPath}.${mistake}`))
-  const addMistake = (what: string): void =>
-    void policyMistakes.push(`${configPath}.policy.${what}`)
-  if (policy.runRetries > 0) addMistake('runRetries must be 0: nothing is ever added to your table')
+  for (const mistake of mistakes) addMistake(`.${mistake}`)
+  if (policy.runRetries > 0)
+    addMistake('.policy.runRetries must be 0: nothing is ever added to your table')
   for (const option of ['onCrash', 'onStalled'] as const) {
     if (policy[option] === 'resume' && !canBeResumed)
-      addMistake(`${option}: 'resume' needs ${RESUME_STATUS_HINT}`)
+      addMistake(`.policy.${option}: 'resume' needs ${RESUME_STATUS_HINT}`)
   }
-  if (policy.onCrash === 'hold' && statusValues?.stuck.length === 0) {
+  if (policy.onCrash === 'hold' && statusValues.stuck.length === 0) {
     const needs = kind === 'targets' ? 'needs a word in statuses.stuck' : 'is of tables of targets'
-    addMistake(`onCrash: 'hold' ${needs}`)
+    addMistake(`.policy.onCrash: 'hold' ${needs}`)
   }
   return policy
 }

@@ -147,7 +147,8 @@ function describeNonObject(
 
 /** Returns a schema's own message, or one made of what valibot expected. */
 function messageOf({ message, expected }: Issue): string {
-  return message.startsWith('Invalid ') ? `must be ${expected ?? 'something else'}` : message
+  if (!message.startsWith('Invalid ')) return message
+  return expected === 'Object' ? 'must be an object' : `must be ${expected ?? 'something else'}`
 }
 
 function keysOf({ path }: Issue): Key[] {
