@@ -9,17 +9,19 @@ import type { Verdict } from '../core/model/verdict.ts'
 import type { AssessedRun } from '../core/recovery/assess.ts'
 import type { ClassifiedRuns } from '../core/recovery/clean.ts'
 import { toRunVerdict } from '../core/recovery/recover.ts'
-import { omitted, ROWS_MAX, type Section, type Sentence } from '../lib/text/sentence.ts'
-import { cleanAction } from './bulk-actions.ts'
 import {
-  formatAge,
-  formatAgo,
-  formatDoneOfTotal,
-  formatSource,
-  nextStartCondition,
-  plural,
-} from './format.ts'
+  right,
+  left,
+  omittedRows,
+  ROWS_MAX,
+  type Section,
+  type Sentence,
+  makeTable,
+} from '../lib/text/sentence.ts'
+import { cleanAction } from './bulk-actions.ts'
+import { formatAge, formatAgo, nextStartCondition, plural } from './format.ts'
 import type { Presented } from './presented.ts'
+import { RUN } from './runs.ts'
 import { planHash } from './recovery.ts'
 import { revertibleRuns, undoByRevert, undoSentences } from './action-result.ts'
 import {
@@ -32,7 +34,6 @@ import {
 } from './verdict.ts'
 import type { Cleaning } from './responses.ts'
 import type { Presented as PresentedJson, Summary, Verdict as VerdictView } from './results.ts'
-import { runView } from './view.ts'
 
 /** Where nothing ever ran. */
 export const NOTHING_LIVE: ClassifiedRuns = {
@@ -88,33 +89,20 @@ function runsSections(heading: string, all: readonly AssessedRun[], now: Millis)
   const reasons = runs.map(({ run, decision }): Sentence => [
     { text: `${shortId(run.id)}: ${formatReason(decisionView(run, decision))}`, style: 'dim' },
   ])
-  const left = all.length - ROWS_MAX
   return [
     {
       heading,
-      table: {
-        columns: [
-          { header: 'RUN' },
-          { header: 'SOURCE', flex: true },
-          { header: 'AGE', align: 'right' },
-          { header: 'DONE', align: 'right' },
-          { header: 'ITEMS', align: 'right', optional: 3 },
-          { header: 'SKIPPED', align: 'right', optional: 4 },
-          { header: 'CHECKPOINT', optional: 2 },
-          { header: 'LAST ACTIVITY', align: 'right', optional: 1 },
-        ],
-        rows: runs.map((assessed) => [
-          shortId(assessed.run.id),
-          formatSource(assessed.run),
-          formatAge(assessed.evidence.ageMs),
-          formatDoneOfTotal(assessed.run),
-          String(runView(assessed.run).extracted),
-          String(assessed.evidence.skipped),
-          formatCheckpoint(assessed),
-          formatAgo(assessed.run.lastActivityAt, now),
-        ]),
-      },
-      sentences: [...reasons, ...(left > 0 ? [omitted(left, '`--json` has all')] : [])],
+      table: makeTable(runs, [
+        RUN.id,
+        RUN.source,
+        right('AGE', ({ evidence }) => formatAge(evidence.ageMs)),
+        RUN.done,
+        { ...RUN.items, optional: 3 },
+        right('SKIPPED', ({ evidence }) => String(evidence.skipped), 4),
+        left('CHECKPOINT', formatCheckpoint, 2),
+        right('LAST ACTIVITY', ({ run }) => formatAgo(run.lastActivityAt, now), 1),
+      ]),
+      sentences: [...reasons, ...omittedRows(all, '`--json` has all')],
     },
   ]
 }

@@ -5,7 +5,7 @@ import { shortId, type RunId } from '../core/model/id.ts'
 import { DEAD_LETTER_STATUSES, type Target, type DeadLetterStatus } from '../core/model/target.ts'
 import { iso, type Millis } from '../core/model/time.ts'
 import type { DeadLetter, Listing, Store } from '../core/store/store.ts'
-import type { Section, Sentence } from '../lib/text/sentence.ts'
+import { left, flex, type Section, type Sentence, makeTable } from '../lib/text/sentence.ts'
 import { formatAgo, formatTargetStatus, plural } from './format.ts'
 
 export type DeadLetterSelection = {
@@ -159,20 +159,12 @@ export function deadLetterSections(
     },
     {
       heading: 'For example',
-      table: {
-        columns: [
-          { header: 'TARGET' },
-          { header: 'RUN' },
-          { header: 'STATUS' },
-          { header: 'KEY', flex: true },
-        ],
-        rows: sample.map(({ id, run, key, status }) => [
-          shortId(id),
-          shortId(run),
-          formatTargetStatus(status),
-          key,
-        ]),
-      },
+      table: makeTable(sample, [
+        left('TARGET', ({ id }) => shortId(id)),
+        left('RUN', ({ run }) => shortId(run)),
+        left('STATUS', ({ status }) => formatTargetStatus(status)),
+        flex('KEY', ({ key }) => key),
+      ]),
       sentences: [],
     },
     {

@@ -2,7 +2,15 @@ import { iso, type Millis } from '../core/model/time.ts'
 import { shortId, type RunId } from '../core/model/id.ts'
 import type { AuditCount, AuditEntry, Store } from '../core/store/store.ts'
 import { safeJson } from '../lib/text/safe-text.ts'
-import type { Section, Sentence, Table } from '../lib/text/sentence.ts'
+import {
+  right,
+  left,
+  flex,
+  type Section,
+  type Sentence,
+  type Table,
+  makeTable,
+} from '../lib/text/sentence.ts'
 import { evidenceSentences, auditView } from './view.ts'
 import { formatAgo, plural } from './format.ts'
 import type { Presented } from './presented.ts'
@@ -51,20 +59,12 @@ export const NOTHING_DONE =
   'The audit trail is empty: no recovery, no cleaning, no operator action.'
 
 function countsTable(counts: readonly AuditCount[], now: Millis): Table {
-  return {
-    columns: [
-      { header: 'SOURCE', flex: true },
-      { header: 'ACTION' },
-      { header: 'TIMES', align: 'right' },
-      { header: 'LAST', align: 'right' },
-    ],
-    rows: counts.map(({ source, action, count, lastAt }) => [
-      source,
-      action,
-      String(count),
-      formatAgo(lastAt, now),
-    ]),
-  }
+  return makeTable(counts, [
+    flex('SOURCE', ({ source }) => source),
+    left('ACTION', ({ action }) => action),
+    right('TIMES', ({ count }) => String(count)),
+    right('LAST', ({ lastAt }) => formatAgo(lastAt, now)),
+  ])
 }
 
 function entrySentences(

@@ -1,7 +1,7 @@
 import { byHealth, worstSeverity, type Severity } from '../core/decide/health.ts'
 import { shortId } from '../core/model/id.ts'
 import { ALERT_STORE, type Alert } from '../features/alerts/store/store.ts'
-import type { Run } from '../core/model/run.ts'
+import { type Run, progressOf } from '../core/model/run.ts'
 import type { SourceLock } from '../core/model/source-lock.ts'
 import { iso, type Millis } from '../core/model/time.ts'
 import {
@@ -13,28 +13,30 @@ import {
 import { LATEST_FAILED_MAX } from '../core/store/listing.ts'
 import type { UnreadableTable } from '../core/store/store.ts'
 import {
+  right,
+  left,
   firstSentences,
-  omitted,
+  omittedRows,
   ROWS_MAX,
   type Section,
   type Sentence,
   type Table,
+  makeTable,
+  type Cell,
 } from '../lib/text/sentence.ts'
 import { unstickAction } from './bulk-actions.ts'
 import { listAttention, type AttentionItem } from './attention.ts'
 import {
   formatAge,
   formatAgo,
-  formatDoneOfTotal,
   formatRunStatus,
-  formatSource,
   plural,
   progressBar,
   SEVERITY_STYLE,
 } from './format.ts'
 import type { Presented } from './presented.ts'
 import { recentSamples, type RecentSamples } from './pace.ts'
-import { listedRunView } from './runs.ts'
+import { listedRunView, RUN } from './runs.ts'
 import { runView, sourceLockView } from './view.ts'
 import { workerViews } from './workers.ts'
 
@@ -230,8 +232,7 @@ function headline({ live, latest, severity, assessment }: Overview, summary: str
 
 function liveSections({ live, assessment }: Overview): Section[] {
   if (live.length === 0) return []
-  const left = live.length - ROWS_MAX
-  const sentences = left > 0 ? [omitted(left, '`unstuck runs` lists them')] : []
+  const sentences = omittedRows(live, '`unstuck runs` lists them')
   return [{ heading: null, table: liveTable(live, assessment.now), sentences }]
 }
 
@@ -257,35 +258,29 @@ function lastRun({ source, id, status, finishedAt }: Run, now: Millis): Sentence
 }
 
 function liveTable(live: readonly AssessedRun[], now: Millis): Table {
-  return {
-    columns: [
-      { header: 'RUN' },
-      { header: 'SOURCE', flex: true },
-      { header: 'STATUS' },
-      { header: 'DONE', align: 'right' },
-      { header: '', optional: 3 },
-      { header: 'PAGES', align: 'right', optional: 5 },
-      { header: 'ITEMS', align: 'right', optional: 2 },
-      { header: 'AGE', align: 'right', optional: 4 },
-      { header: 'LAST SIGN', align: 'right', optional: 1 },
-    ],
-    rows: live.slice(0, ROWS_MAX).map(({ run, health }) => {
-      const { done, total, extracted } = runView(run)
-      return [
-        shortId(run.id),
-        formatSource(run),
-        health.severity === 'ok'
-          ? formatRunStatus(run.status)
-          : { text: health.state, style: SEVERITY_STYLE[health.severity] },
-        formatDoneOfTotal(run),
-        progressBar(done, total),
-        String(run.counts.pages),
-        String(extracted),
-        formatAge(now - run.createdAt),
-        formatAgo(run.lastActivityAt, now),
-      ]
-    }),
-  }
+  return makeTable(live.slice(0, ROWS_MAX), [
+    RUN.id,
+    RUN.source,
+    left('STATUS', statusCell),
+    RUN.done,
+    left(
+      '',
+      ({ run }) => {
+        const { done, total } = progressOf(run)
+        return progressBar(done, total)
+      },
+      3,
+    ),
+    right('PAGES', ({ run }) => String(run.counts.pages), 5),
+    { ...RUN.items, optional: 2 },
+    right('AGE', ({ run }) => formatAge(now - run.createdAt), 4),
+    right('LAST SIGN', ({ run }) => formatAgo(run.lastActivityAt, now), 1),
+  ])
+}
+
+function statusCell({ run, health }: AssessedRun): Cell {
+  if (health.severity === 'ok') return formatRunStatus(run.status)
+  return { text: health.state, style: SEVERITY_STYLE[health.severity] }
 }
 
 function countWorkers(assessment: Assessment) {

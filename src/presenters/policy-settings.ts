@@ -7,7 +7,7 @@ import {
 } from '../core/model/policy.ts'
 import type { PolicySubject } from '../core/model/policy-of.ts'
 import { formatDuration } from '../core/model/time.ts'
-import type { Table } from '../lib/text/sentence.ts'
+import { left, flex, type Table, makeTable } from '../lib/text/sentence.ts'
 
 /** The policies of the config, by source. */
 export type SourcePolicies = {
@@ -116,15 +116,12 @@ export function listPolicies(
 
 /** Settings with their origin. */
 export function settingsTable(settings: readonly PolicySetting[], preset: string | null): Table {
-  return {
-    columns: [{ header: 'SETTING' }, { header: 'VALUE' }, { header: 'FROM', flex: true }],
-    rows: settings.map(({ name, group, value, origin }) => {
+  return makeTable(settings, [
+    left('SETTING', ({ name }) => name),
+    left('VALUE', ({ value }) => (value === null ? 'none' : String(value))),
+    flex('FROM', ({ group, origin }) => {
       const from = origin === 'preset' ? `preset ${preset}` : origin
-      return [
-        name,
-        value === null ? 'none' : String(value),
-        group === null ? from : `${from}, group ${group}`,
-      ]
+      return group === null ? from : `${from}, group ${group}`
     }),
-  }
+  ])
 }

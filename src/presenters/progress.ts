@@ -6,11 +6,15 @@ import { TARGET_STATUSES } from '../core/model/target.ts'
 import type { Millis } from '../core/model/time.ts'
 import type { Store } from '../core/store/store.ts'
 import {
-  omitted,
+  right,
+  left,
+  flex,
+  omittedRows,
   type Cell,
   type Section,
   type Sentence,
   type Table,
+  makeTable,
 } from '../lib/text/sentence.ts'
 import {
   formatAge,
@@ -112,8 +116,8 @@ function headline(run: Run, counts: Counts, now: Millis): string {
   const ranMs = (run.finishedAt ?? now) - (run.startedAt ?? now)
   if (ranMs > 0 && view.pages > 0)
     parts.push(`${Math.round((view.pages * 60_000) / ranMs)} pages/min`)
-  const left = timeLeft(run, counts, now)
-  if (left !== null) parts.push(`about ${formatAge(left)} left`)
+  const leftMs = timeLeft(run, counts, now)
+  if (leftMs !== null) parts.push(`about ${formatAge(leftMs)} left`)
   return parts.join(', ')
 }
 
@@ -134,20 +138,12 @@ function timeLeft(run: Run, counts: Counts, now: Millis): number | null {
 
 function sharesTable(header: string, rows: readonly (readonly [string, number])[]): Table {
   const total = rows.reduce((sum, [, targets]) => sum + targets, 0)
-  return {
-    columns: [
-      { header },
-      { header: 'TARGETS', align: 'right' },
-      { header: '' },
-      { header: 'SHARE', align: 'right' },
-    ],
-    rows: rows.map(([name, targets]) => [
-      name,
-      String(targets),
-      progressBar(targets, total),
-      percent(targets, total),
-    ]),
-  }
+  return makeTable(rows, [
+    left(header, ([name]) => name),
+    right('TARGETS', ([, targets]) => String(targets)),
+    left('', ([, targets]) => progressBar(targets, total)),
+    right('SHARE', ([, targets]) => percent(targets, total)),
+  ])
 }
 
 /** Groups as a table: those with failures first, then the largest. */
@@ -168,34 +164,20 @@ export function groupsSection(
     text: String(count),
     style: count > 0 ? 'bad' : 'dim',
   })
-  const rest = groups.length - views.length
   return {
     heading,
-    table: {
-      columns: [
-        { header: 'GROUP', flex: true },
-        { header: 'DONE', align: 'right' },
-        { header: '', optional: 2 },
-        { header: 'WORKING', align: 'right', optional: 4 },
-        { header: 'FAILED', align: 'right' },
-        { header: 'PARKED', align: 'right' },
-        { header: 'STUCK', align: 'right', optional: 1 },
-        { header: 'PAGES', align: 'right', optional: 5 },
-        { header: 'ITEMS', align: 'right', optional: 3 },
-      ],
-      rows: views.map((view) => [
-        view.group ?? '(none)',
-        `${view.done}/${view.total}`,
-        progressBar(view.done, view.total),
-        String(view.in_progress),
-        failureCell(view.failed),
-        failureCell(view.parked),
-        failureCell(view.stuck),
-        String(view.pages),
-        String(view.extracted),
-      ]),
-    },
-    sentences: rest > 0 ? [omitted(rest, '`unstuck progress --by group` lists all groups')] : [],
+    table: makeTable(views, [
+      flex('GROUP', ({ group }) => group ?? '(none)'),
+      right('DONE', ({ done, total }) => `${done}/${total}`),
+      left('', ({ done, total }) => progressBar(done, total), 2),
+      right('WORKING', (view) => String(view.in_progress), 4),
+      right('FAILED', ({ failed }) => failureCell(failed)),
+      right('PARKED', ({ parked }) => failureCell(parked)),
+      right('STUCK', ({ stuck }) => failureCell(stuck), 1),
+      right('PAGES', ({ pages }) => String(pages), 5),
+      right('ITEMS', ({ extracted }) => String(extracted), 3),
+    ]),
+    sentences: omittedRows(groups, '`unstuck progress --by group` lists all groups', max),
   }
 }
 

@@ -1,23 +1,24 @@
 import { hash } from 'node:crypto'
 import { worstSeverity, type Severity } from '../core/decide/health.ts'
-import { shortId, type Id } from '../core/model/id.ts'
+import { type Id } from '../core/model/id.ts'
 import { unstuckCommand } from '../lib/text/shell-command.ts'
 import type { Millis } from '../core/model/time.ts'
 import type { Verdict } from '../core/model/verdict.ts'
 import type { AssessedRun, Assessment } from '../core/recovery/assess.ts'
 import type { Recovery } from '../core/recovery/recover.ts'
-import { omitted, ROWS_MAX, type Section, type Sentence } from '../lib/text/sentence.ts'
 import {
-  formatAge,
-  formatAgo,
-  formatDoneOfTotal,
-  formatProcessCell,
-  formatRunStatus,
-  formatSource,
-  plural,
-} from './format.ts'
+  right,
+  flex,
+  omittedRows,
+  ROWS_MAX,
+  type Section,
+  type Sentence,
+  makeTable,
+} from '../lib/text/sentence.ts'
+import { formatAge, formatAgo, formatProcessCell, plural } from './format.ts'
 import { recoverAction } from './bulk-actions.ts'
 import type { Presented } from './presented.ts'
+import { RUN } from './runs.ts'
 import { revertibleRuns, undoByRevert, undoSentences } from './action-result.ts'
 import { assessedRunView, isPlanned, verdictList, verdictView } from './verdict.ts'
 import type {
@@ -169,32 +170,23 @@ function unreadableSection({ table, because }: { table: string; because: string 
 
 function activeSection(active: readonly AssessedRun[], now: Millis): Section {
   if (active.length === 0) return { heading: null, sentences: [['No run is active.']] }
-  const left = active.length - ROWS_MAX
   return {
     heading: plural(active.length, 'active run'),
-    table: {
-      columns: [
-        { header: 'RUN' },
-        { header: 'SOURCE', flex: true },
-        { header: 'STATUS' },
-        { header: 'DONE', align: 'right' },
-        { header: 'AGE', align: 'right', optional: 2 },
-        { header: 'OWNER', flex: true, optional: 3 },
-        { header: 'LAST SIGN', align: 'right', optional: 1 },
-      ],
-      rows: active
-        .slice(0, ROWS_MAX)
-        .map(({ run, owner, evidence }) => [
-          shortId(run.id),
-          formatSource(run),
-          formatRunStatus(run.status),
-          formatDoneOfTotal(run),
-          formatAge(evidence.ageMs),
-          owner ? formatProcessCell(owner.evidence) : 'no owner',
+    table: makeTable(active.slice(0, ROWS_MAX), [
+      RUN.id,
+      RUN.source,
+      RUN.status,
+      RUN.done,
+      right('AGE', ({ evidence }) => formatAge(evidence.ageMs), 2),
+      flex('OWNER', ({ owner }) => (owner ? formatProcessCell(owner.evidence) : 'no owner'), 3),
+      right(
+        'LAST SIGN',
+        ({ run, owner }) =>
           formatAgo(owner ? now - owner.evidence.heartbeatAgeMs : run.lastActivityAt, now),
-        ]),
-    },
-    sentences: left > 0 ? [omitted(left, '`unstuck runs` lists them')] : [],
+        1,
+      ),
+    ]),
+    sentences: omittedRows(active, '`unstuck runs` lists them'),
   }
 }
 

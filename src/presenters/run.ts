@@ -23,7 +23,15 @@ import type { Presented } from './presented.ts'
 import { recentSamples, type RecentSamples } from './pace.ts'
 import { listedRunView } from './runs.ts'
 import { auditView, countsView, executionView, ownerView, targetView, runView } from './view.ts'
-import type { Cell, Section, Sentence } from '../lib/text/sentence.ts'
+import {
+  right,
+  left,
+  flex,
+  type Cell,
+  type Section,
+  type Sentence,
+  makeTable,
+} from '../lib/text/sentence.ts'
 import { groupsSection } from './progress.ts'
 
 /** An entry of the audit trail, and the key of the target it is about. */
@@ -239,24 +247,14 @@ function attention({ run, needsAttention }: RunReport): Section {
   const shown = all > needsAttention.length ? ` (${needsAttention.length} of ${all})` : ''
   return {
     heading: `Needs attention${shown}`,
-    table: {
-      columns: [
-        { header: 'TARGET', optional: 2 },
-        { header: 'STATUS' },
-        { header: 'PAGE', align: 'right', optional: 3 },
-        { header: 'TRIES', align: 'right', optional: 4 },
-        { header: 'KEY', flex: true },
-        { header: 'LAST ERROR', flex: true },
-      ],
-      rows: needsAttention.map((target) => [
-        shortId(target.id),
-        formatTargetStatus(target.status),
-        String(target.page),
-        String(target.attempts),
-        target.key,
-        target.lastError?.split('\n', 1)[0] ?? '–',
-      ]),
-    },
+    table: makeTable(needsAttention, [
+      left('TARGET', ({ id }) => shortId(id), 2),
+      left('STATUS', ({ status }) => formatTargetStatus(status)),
+      right('PAGE', ({ page }) => String(page), 3),
+      right('TRIES', ({ attempts }) => String(attempts), 4),
+      flex('KEY', ({ key }) => key),
+      flex('LAST ERROR', ({ lastError }) => lastError?.split('\n', 1)[0] ?? '–'),
+    ]),
     sentences: [],
   }
 }

@@ -4,7 +4,7 @@ import { humanizeDuration, type Millis } from '../core/model/time.ts'
 import { shortId } from '../core/model/id.ts'
 import { assess, type AssessContext } from '../core/recovery/assess.ts'
 import type { RunFilter } from '../core/store/store.ts'
-import type { Sentence, Table } from '../lib/text/sentence.ts'
+import { right, left, flex, type Sentence, type Table, makeTable } from '../lib/text/sentence.ts'
 import type { PresentedList } from './presented.ts'
 import { formatAgo, formatDoneOfTotal, formatRunStatus, formatSource } from './format.ts'
 import type { ListedRun } from './records.ts'
@@ -65,27 +65,35 @@ export function presentRuns(list: RunList | null): PresentedList<ListedRun> {
   }
 }
 
+type WithRun = { readonly run: Run }
+
+/** Columns that tables of runs share. */
+export const RUN = {
+  id: left('RUN', ({ run }: WithRun) => shortId(run.id)),
+  source: flex('SOURCE', ({ run }: WithRun) => formatSource(run)),
+  status: left('STATUS', ({ run }: WithRun) => formatRunStatus(run.status)),
+  done: right('DONE', ({ run }: WithRun) => formatDoneOfTotal(run)),
+  items: right('ITEMS', ({ run }: WithRun) => String(runView(run).extracted)),
+}
+
 function runsTable(runs: readonly Run[], now: Millis): Table {
-  return {
-    columns: [
-      { header: 'RUN' },
-      { header: 'SOURCE', flex: true },
-      { header: 'STATUS', flex: true },
-      { header: 'DONE', align: 'right' },
-      { header: 'ITEMS', align: 'right', optional: 1 },
-      { header: 'CREATED', align: 'right', optional: 2 },
-      { header: 'TOOK', align: 'right', optional: 3 },
+  return makeTable(
+    runs.map((run) => ({ run })),
+    [
+      RUN.id,
+      RUN.source,
+      { ...RUN.status, flex: true },
+      RUN.done,
+      { ...RUN.items, optional: 1 },
+      right('CREATED', ({ run }) => formatAgo(run.createdAt, now), 2),
+      right(
+        'TOOK',
+        ({ run }) =>
+          run.startedAt === null ? '–' : humanizeDuration((run.finishedAt ?? now) - run.startedAt),
+        3,
+      ),
     ],
-    rows: runs.map((run) => [
-      shortId(run.id),
-      formatSource(run),
-      formatRunStatus(run.status),
-      formatDoneOfTotal(run),
-      String(runView(run).extracted),
-      formatAgo(run.createdAt, now),
-      run.startedAt === null ? '–' : humanizeDuration((run.finishedAt ?? now) - run.startedAt),
-    ]),
-  }
+  )
 }
 
 /** The run may have ended between the two reads. */

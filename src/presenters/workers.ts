@@ -2,7 +2,7 @@ import { shortId } from '../core/model/id.ts'
 import type { Millis } from '../core/model/time.ts'
 import type { Assessment } from '../core/recovery/assess.ts'
 import type { HeldTarget } from '../core/store/store.ts'
-import type { Section, Sentence } from '../lib/text/sentence.ts'
+import { right, left, flex, type Section, type Sentence, makeTable } from '../lib/text/sentence.ts'
 import {
   formatAge,
   formatAgo,
@@ -45,24 +45,14 @@ export const NO_WORKERS = 'No worker runs. Start one with `unstuck work crawl.ts
 function workersSection(items: readonly WorkerView[], now: number): Section {
   return {
     heading: null,
-    table: {
-      columns: [
-        { header: 'WORKER' },
-        { header: 'PROCESS', flex: true },
-        { header: 'LIVENESS' },
-        { header: 'TARGETS', align: 'right', optional: 1 },
-        { header: 'UP', align: 'right', optional: 2 },
-        { header: 'HEARTBEAT', align: 'right' },
-      ],
-      rows: items.map((worker) => [
-        shortId(worker.id),
-        formatProcessCell(worker),
-        formatLiveness(worker.liveness),
-        String(worker.targets),
-        formatAge(now - Date.parse(worker.startedAt)),
-        formatAgo(Date.parse(worker.lastHeartbeatAt), now),
-      ]),
-    },
+    table: makeTable(items, [
+      left('WORKER', ({ id }) => shortId(id)),
+      flex('PROCESS', formatProcessCell),
+      left('LIVENESS', ({ liveness }) => formatLiveness(liveness)),
+      right('TARGETS', ({ targets }) => String(targets), 1),
+      right('UP', ({ startedAt }) => formatAge(now - Date.parse(startedAt)), 2),
+      right('HEARTBEAT', ({ lastHeartbeatAt }) => formatAgo(Date.parse(lastHeartbeatAt), now)),
+    ]),
     sentences: [],
   }
 }
@@ -95,22 +85,15 @@ export function workerSections(
       ? { heading: null, sentences: [['It holds no target.']] }
       : {
           heading: `Holds ${plural(claimed.length, 'target')}`,
-          table: {
-            columns: [
-              { header: 'TARGET' },
-              { header: 'SOURCE', flex: true, optional: 2 },
-              { header: 'KEY', flex: true },
-              { header: 'PAGE', align: 'right' },
-              { header: 'ACTIVITY', align: 'right', optional: 1 },
-            ],
-            rows: claimed.map(({ target, run }) => [
-              shortId(target.id),
-              run.source,
-              target.key,
-              target.pageTarget === null ? `${target.page}` : `${target.page}/${target.pageTarget}`,
-              formatAgo(target.lastActivityAt, now),
-            ]),
-          },
+          table: makeTable(claimed, [
+            left('TARGET', ({ target }) => shortId(target.id)),
+            flex('SOURCE', ({ run }) => run.source, 2),
+            flex('KEY', ({ target }) => target.key),
+            right('PAGE', ({ target: { page, pageTarget } }) =>
+              pageTarget === null ? `${page}` : `${page}/${pageTarget}`,
+            ),
+            right('ACTIVITY', ({ target }) => formatAgo(target.lastActivityAt, now), 1),
+          ]),
           sentences: [],
         },
   ]

@@ -20,6 +20,28 @@ export type Table = {
   readonly rows: readonly (readonly Cell[])[]
 }
 
+/** A column of a table of `T`s. */
+export type ColumnOf<T> = Column & { readonly cell: (item: T) => Cell }
+
+export function left<T>(header: string, cell: (item: T) => Cell, optional?: number): ColumnOf<T> {
+  return { header, cell, ...(optional !== undefined && { optional }) }
+}
+
+export function right<T>(header: string, cell: (item: T) => Cell, optional?: number): ColumnOf<T> {
+  return { ...left(header, cell, optional), align: 'right' }
+}
+
+export function flex<T>(header: string, cell: (item: T) => Cell, optional?: number): ColumnOf<T> {
+  return { ...left(header, cell, optional), flex: true }
+}
+
+export function makeTable<T>(items: readonly T[], columns: readonly ColumnOf<T>[]): Table {
+  return {
+    columns: columns.map(({ cell: _, ...column }) => column),
+    rows: items.map((item) => columns.map(({ cell }) => cell(item))),
+  }
+}
+
 /** A part of an answer: a heading, a table, sentences, in this order; each may be missing. */
 export type Section = {
   readonly heading: string | null
@@ -42,6 +64,11 @@ export function firstSentences(
   max = LINES_MAX,
 ): readonly Sentence[] {
   return all.length <= max ? all : [...all.slice(0, max), omitted(all.length - max, where)]
+}
+
+/** The same for rows of a table: nothing if all are shown. */
+export function omittedRows(all: readonly unknown[], where: string, max = ROWS_MAX): Sentence[] {
+  return all.length <= max ? [] : [omitted(all.length - max, where)]
 }
 
 /** `… and 7 more; `unstuck runs` lists them.` */
