@@ -4,7 +4,7 @@ import { isMapped, blockedActions, statusValuesFor } from './runs/status-mapping
 import { UsageError } from '../../core/model/errors.ts'
 import type { Millis } from '../../core/model/time.ts'
 import { plural } from '../../presenters/format.ts'
-import { attempt, firstOf, fromError, ok, warning, type Finding } from '../../presenters/finding.ts'
+import { attempt, firstOf, fromError, ok, warning, type Finding } from '../../contracts/finding.ts'
 import type { CheckHost } from '../../contracts/feature.ts'
 import { ADOPTED_SECTION } from './config.ts'
 

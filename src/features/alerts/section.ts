@@ -6,7 +6,7 @@ import type { ServiceHost } from '../../contracts/feature.ts'
 import { isWorkerProcess } from '../../lib/process/this-process.ts'
 import { passwordsIn } from '../../core/model/redact.ts'
 import { isLoopback } from '../../lib/http/host-check.ts'
-import { ok, warning, type Finding } from '../../presenters/finding.ts'
+import { ok, warning, type Finding } from '../../contracts/finding.ts'
 import type { TextWriter } from '../../lib/terminal/text-writer.ts'
 
 /** `alerts` and `channels` of the config. */

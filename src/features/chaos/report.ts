@@ -1,5 +1,5 @@
 import type { Inspection } from '../inspection/store/store.ts'
-import { guaranteeFindings } from '../../presenters/guarantees.ts'
+import { guaranteeFindings } from '../inspection/guarantees.ts'
 import { plural } from '../../presenters/format.ts'
 import type { Differences, Outcome } from './compare.ts'
 import type { InjectionResult } from './runner.ts'

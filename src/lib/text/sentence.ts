@@ -37,7 +37,7 @@ export function flex<T>(header: string, cell: (item: T) => Cell, optional?: numb
 
 export function makeTable<T>(items: readonly T[], columns: readonly ColumnOf<T>[]): Table {
   return {
-    columns: columns.map(({ cell: _, ...column }) => column),
+    columns,
     rows: items.map((item) => columns.map(({ cell }) => cell(item))),
   }
 }

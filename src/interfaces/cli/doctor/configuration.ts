@@ -10,7 +10,7 @@ import {
   warning,
   type Attempt,
   type Finding,
-} from '../../../presenters/finding.ts'
+} from '../../../contracts/finding.ts'
 
 const NODE_MIN = [24, 15] as const
 const SQLITE_MIN = [3, 51, 3] as const

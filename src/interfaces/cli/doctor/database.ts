@@ -6,7 +6,7 @@ import type {
   DatabaseInfo,
   PostgresFacts,
 } from '../../../features/inspection/store/database-info.ts'
-import { fromError, note, ok, problem, warning, type Finding } from '../../../presenters/finding.ts'
+import { fromError, note, ok, problem, warning, type Finding } from '../../../contracts/finding.ts'
 import { plural } from '../../../presenters/format.ts'
 
 const FIRST_STEPS = '`unstuck demo` shows what it does, `unstuck work crawl.ts` starts your own.'

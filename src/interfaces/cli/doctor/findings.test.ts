@@ -22,9 +22,9 @@ import {
   problem,
   warning,
   worst,
-} from '../../../presenters/finding.ts'
+} from '../../../contracts/finding.ts'
 import { trackingFinding } from '../../../features/commands/check.ts'
-import { guaranteeFindings } from '../../../presenters/guarantees.ts'
+import { guaranteeFindings } from '../../../features/inspection/guarantees.ts'
 import { runtimeFinding } from './configuration.ts'
 import { printFindings, summarize } from '../commands/doctor.ts'
 import { workersFinding } from './workers.ts'

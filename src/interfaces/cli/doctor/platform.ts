@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import process from 'node:process'
 import { isLocalProcess, readProcessStat, thisProcess } from '../../../core/host/identity.ts'
-import { note, ok, warning, type Finding } from '../../../presenters/finding.ts'
+import { note, ok, warning, type Finding } from '../../../contracts/finding.ts'
 
 /** What this machine shows of its processes. `own`: the pid namespace of a container; `host`: that of the machine. */
 export type HostFacts = {

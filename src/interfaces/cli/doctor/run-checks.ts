@@ -31,8 +31,8 @@ import {
   unreadableDiskFinding,
   durabilityFinding,
 } from './storage.ts'
-import { attempt, type Attempt, type Finding } from '../../../presenters/finding.ts'
-import { guaranteeFindings } from '../../../presenters/guarantees.ts'
+import { attempt, type Attempt, type Finding } from '../../../contracts/finding.ts'
+import { guaranteeFindings } from '../../../features/inspection/guarantees.ts'
 import { addressFinding, configFinding, runtimeFinding } from './configuration.ts'
 import { isWorking, runsFinding, workersFinding } from './workers.ts'
 import {

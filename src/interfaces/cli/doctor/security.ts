@@ -18,7 +18,7 @@ import {
   warning,
   firstOf,
   type Finding,
-} from '../../../presenters/finding.ts'
+} from '../../../contracts/finding.ts'
 import { plural } from '../../../presenters/format.ts'
 import { addressFinding, configFinding } from './configuration.ts'
 import { checkFeatures } from './run-checks.ts'

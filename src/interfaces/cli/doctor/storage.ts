@@ -10,7 +10,7 @@ import type {
 } from '../../../features/inspection/store/database-info.ts'
 import type { LeftoverLock, Inspection } from '../../../features/inspection/store/store.ts'
 import { dataFolderPath } from '../../../lib/files/data-folder.ts'
-import { firstOf, note, ok, problem, warning, type Finding } from '../../../presenters/finding.ts'
+import { firstOf, note, ok, problem, warning, type Finding } from '../../../contracts/finding.ts'
 import { plural } from '../../../presenters/format.ts'
 
 const KB = 1_000

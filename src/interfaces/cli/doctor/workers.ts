@@ -3,7 +3,7 @@ import type { Millis } from '../../../core/model/time.ts'
 import type { presentOverview } from '../../../presenters/overview.ts'
 import type { Worker as WorkerView } from '../../../presenters/records.ts'
 import { plural } from '../../../presenters/format.ts'
-import { firstOf, ok, warning, type Finding } from '../../../presenters/finding.ts'
+import { firstOf, ok, warning, type Finding } from '../../../contracts/finding.ts'
 
 /** Recovery takes about a second: a worker that has just died is not reported. */
 const RECOVERY_MS = 5_000

@@ -1,7 +1,7 @@
-import { shortId } from '../core/model/id.ts'
-import type { InvalidClaim, Inspection } from '../features/inspection/store/store.ts'
-import { plural } from './format.ts'
-import { firstOf, ok, problem, warning, type Finding } from './finding.ts'
+import { shortId } from '../../core/model/id.ts'
+import type { InvalidClaim, Inspection } from './store/store.ts'
+import { plural } from '../../presenters/format.ts'
+import { firstOf, ok, problem, warning, type Finding } from '../../contracts/finding.ts'
 
 const REPAIR_ADVICE =
   'Keep a copy of the database as it is. If tables were not edited by hand and no backup was restored in part, report it with this output.'
