@@ -177,6 +177,65 @@ test('no file is longer than 350 lines', () => {
   }
 })
 
+/** Upper limits. A change that raises one says why. */
+const LIMITS = {
+  files: 660,
+  lines: 72_000,
+  'lines of src/core': 17_000,
+  'methods of WorkerStore': 36,
+  'methods of Store': 60,
+  'methods of the stores of features': 33,
+  'files that name pageTarget': 37,
+}
+
+test('the code stays within its limits', () => {
+  const text = (files: readonly string[]): string => files.map(read).join('')
+  const linesOf = (files: readonly string[]): number => text(files).split('\n').length - 1
+  const styles = globSync('src/**/*.css', { cwd: ROOT })
+  const core = productFiles.filter((file) => file.startsWith('src/core/'))
+  const found: Record<keyof typeof LIMITS, number> = {
+    files: productFiles.length + styles.length,
+    lines: linesOf([...productFiles, ...styles]),
+    'lines of src/core': linesOf(core),
+    'methods of WorkerStore': methodsOf('src/core/store/worker-store.ts').length,
+    'methods of Store': STORE_METHODS.length,
+    'methods of the stores of features': FEATURE_STORE_METHODS.length,
+    'files that name pageTarget': productFiles.filter((file) =>
+      /\bpage_target\b|\bpageTarget\b/.test(read(file)),
+    ).length,
+  }
+  for (const [what, limit] of Object.entries(LIMITS)) {
+    const count = found[what as keyof typeof LIMITS]
+    assert.ok(count <= limit, `${what}: ${count}, at most ${limit}`)
+  }
+})
+
+const STORE_METHODS = ['worker-store', 'operator-store', 'reads'].flatMap((name) =>
+  methodsOf(`src/core/store/${name}.ts`),
+)
+const FEATURE_STORE_METHODS = globSync('src/features/*/store/store.ts', { cwd: ROOT }).flatMap(
+  methodsOf,
+)
+
+test('every method of a store has a caller outside the stores and the tests', () => {
+  const callers = productFiles
+    .filter((file) => !/^src\/(core|features\/\w+)\/store\//.test(file))
+    .map(read)
+    .join('\n')
+  for (const method of [...STORE_METHODS, ...FEATURE_STORE_METHODS]) {
+    assert.match(callers, new RegExp(`(?<!\\b(?:Date|performance|clock))\\.${method}\\b`), method)
+  }
+})
+
+/** The methods of the interfaces in a file. */
+function methodsOf(file: string): string[] {
+  return [
+    ...read(file).matchAll(/^export interface \w*Store\b.*?^\}|^export interface Reads\b.*?^\}/gms),
+  ]
+    .flatMap(([body]) => [...body.matchAll(/^  (\w+)\(/gm)])
+    .map(([, name]) => name!)
+}
+
 test('every error code has its entry in docs/reference/errors.md, and every entry its code', () => {
   const codes = new Set<string>()
   for (const file of productFiles) {

@@ -5,6 +5,7 @@ import type { Counts, Run, RunStatus } from '../model/run.ts'
 import type { Sample } from '../model/sample.ts'
 import type { DeadLetterStatus, Target } from '../model/target.ts'
 import type { Millis } from '../model/time.ts'
+import type { Worker } from '../model/worker.ts'
 import type { Listing, RunFilter, TargetFilter } from './listing.ts'
 import type { AuditCount, AuditEntry, AuditFilter } from './operator-requests.ts'
 
@@ -50,6 +51,8 @@ export interface Reads {
 
   // — Workers —
 
+  /** Returns a worker, ended or not. */
+  worker(id: WorkerId): Promise<Worker | null>
   /** Returns the last `stats` of every worker that sent some. Those of workers that ended long ago are added up in one. */
   workerStats(): Promise<unknown[]>
   /** Returns what the workers that have not ended hold now, by worker, run and group. */

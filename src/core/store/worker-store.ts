@@ -99,7 +99,6 @@ export interface WorkerStore {
   retireWorker(worker: WorkerId): Promise<void>
   /** Returns the workers that have not ended, each with the evidence of kernel and clock. */
   observations(): Promise<WorkerObservation[]>
-  worker(id: WorkerId): Promise<Worker | null>
   /**
    * True while this worker leads: one process at a time per role. The leadership of a dead worker is taken over at once,
    * as is one that lasts longer than `forMs`.

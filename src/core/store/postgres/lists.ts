@@ -1,11 +1,21 @@
 import { LIMITS } from '../../model/limits.ts'
-import { TARGET_STATUSES } from '../../model/target.ts'
+import { TARGET_STATUSES, DEAD_LETTER_STATUSES } from '../../model/target.ts'
 import { containing } from '../like.ts'
-import { toItem, type ItemRow } from '../list-rows.ts'
-import { checkAfter, targetColumns, toListing, toTarget, type TargetRow } from '../rows.ts'
-import type { Store } from '../store.ts'
+import { toItem, type ItemRow, toRunTotals } from '../list-rows.ts'
+import {
+  checkAfter,
+  targetColumns,
+  toListing,
+  toTarget,
+  type TargetRow,
+  toCounts,
+  type CountersRow,
+} from '../rows.ts'
+import type { Store, DeadLetter } from '../store.ts'
 import { ms, sql, type Database, type Sql } from './database.ts'
 import { stripNul } from './strip-nul.ts'
+import type { RunStatus } from '../../model/run.ts'
+import { SUMS } from './counters.ts'
 
 const COLUMNS = (texts: string): string => /* sql */ `
   ${targetColumns('t')}, ${texts}, ${ms('t.claimed_at')} AS claimed_at,
@@ -55,10 +65,35 @@ const ITEMS_BY_RUN = sql('items:by-run')`
 /** Sorts before every id. */
 export const BEFORE_ALL = '00000000-0000-0000-0000-000000000000'
 
-/** What is in the store, for people: targets and items. */
-export function listMethods(
-  db: Database,
-): Pick<Store, 'target' | 'targets' | 'targetsByKey' | 'items' | 'itemsByRun'> {
+export const DEAD_LETTERS = sql('dead-letters', 'anew')`
+  SELECT t.id, t.key, t.run_id AS run, r.source, t.status, left(coalesce(t.last_error, ''), ${LIMITS.listed}) AS error,
+         ${ms('coalesce(t.finished_at, t.last_activity_at)')} AS at
+    FROM unstuck.target t JOIN unstuck.run r ON r.id = t.run_id
+   WHERE t.id > $1 AND t.status IN ('failed', 'stuck', 'parked') AND t.status = ANY ($3::text[])
+     AND ($4::text IS NULL OR r.source = $4)
+   ORDER BY t.id LIMIT $2
+`
+const RUN_TOTALS = sql('totals:runs')`
+  SELECT status, count(*)::int AS count FROM unstuck.run GROUP BY status
+`
+const TARGET_TOTALS = sql('totals:targets')`SELECT ${SUMS} FROM unstuck.run_counters t`
+const WORKER_STATS = sql('worker:stats')`SELECT stats FROM unstuck.worker WHERE stats IS NOT NULL`
+
+type ListMethods = Pick<
+  Store,
+  | 'target'
+  | 'targets'
+  | 'targetsByKey'
+  | 'items'
+  | 'itemsByRun'
+  | 'deadLetters'
+  | 'runTotals'
+  | 'targetTotals'
+  | 'workerStats'
+>
+
+/** Targets, items and totals. */
+export function listMethods(db: Database): ListMethods {
   return {
     target: async (id) => {
       const [row] = await db.all<TargetRow>(TARGET, [id])
@@ -81,5 +116,23 @@ export function listMethods(
     items: async (source, after, limit) =>
       (await db.all<ItemRow>(ITEMS, [source, after ?? '', limit])).map(toItem),
     itemsByRun: (source) => db.all(ITEMS_BY_RUN, [source]),
+
+    deadLetters: async ({ source = null, statuses, after, limit }) => {
+      checkAfter({ after })
+      const asked = statuses?.length ? statuses : DEAD_LETTER_STATUSES
+      const rows = await db.all<DeadLetter>(DEAD_LETTERS, [
+        after ?? BEFORE_ALL,
+        limit + 1,
+        asked,
+        source,
+      ])
+      return toListing(rows, limit, (row) => row)
+    },
+
+    runTotals: async () =>
+      toRunTotals(await db.all<{ status: RunStatus; count: number }>(RUN_TOTALS)),
+    targetTotals: async () => toCounts((await db.all<CountersRow>(TARGET_TOTALS))[0]!),
+    workerStats: async () =>
+      (await db.all<{ stats: unknown }>(WORKER_STATS)).map(({ stats }) => stats),
   }
 }

@@ -22,8 +22,6 @@ import { retentionMethods } from './retention.ts'
 import { sampleMethods } from './samples.ts'
 import { settleMethods } from './settle.ts'
 import { probeServer } from './probe.ts'
-import { totalMethods } from './totals.ts'
-import { deadLetterMethods } from './dead-letters.ts'
 import { leaderMethods } from './leaders.ts'
 import { workerMethods } from './workers.ts'
 
@@ -67,8 +65,6 @@ export async function openPostgres(
     ...replanMethods(db),
     ...revertMethods(db),
     ...auditMethods(db),
-    ...totalMethods(db),
-    ...deadLetterMethods(db),
     ...sampleMethods(db),
     ...retentionMethods(db),
     extend: async (extension) => (await extension.postgres())(db),

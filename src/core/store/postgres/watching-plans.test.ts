@@ -7,7 +7,7 @@ import type { TestDatabase } from '../../../testing/test-database.ts'
 import type { Sql } from './database.ts'
 import { RUNS_IN } from './run-lists.ts'
 import { RECOVERIES_PER_STEP, SAMPLES, SOME_SAMPLES, TAKE } from './samples.ts'
-import { DEAD_LETTERS } from './dead-letters.ts'
+import { DEAD_LETTERS } from './lists.ts'
 
 type Plan = {
   'Node Type': string

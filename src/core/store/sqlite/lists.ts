@@ -1,7 +1,7 @@
 import { LIMITS } from '../../model/limits.ts'
-import { TARGET_STATUSES } from '../../model/target.ts'
+import { TARGET_STATUSES, DEAD_LETTER_STATUSES } from '../../model/target.ts'
 import { containing } from '../like.ts'
-import { toItem, type ItemRow } from '../list-rows.ts'
+import { toItem, type ItemRow, toRunTotals } from '../list-rows.ts'
 import {
   checkAfter,
   targetColumns,
@@ -9,9 +9,13 @@ import {
   toListing,
   toTarget,
   type TargetRow,
+  toCounts,
+  type CountersRow,
 } from '../rows.ts'
-import type { Store } from '../store.ts'
+import type { Store, DeadLetter } from '../store.ts'
 import { sql, type Database, type Sql } from './database.ts'
+import type { RunStatus } from '../../model/run.ts'
+import { SUMS } from './counters.ts'
 
 const TARGET = sql('target')`SELECT * FROM target WHERE id = :id`
 const N = LIMITS.listed
@@ -48,10 +52,36 @@ const ITEMS_BY_RUN = sql('items:by-run')`
 
 export type SqliteTargetRow = Omit<TargetRow, 'cursor'> & { cursor: string | null }
 
-/** What is in the store, for people: targets and items. */
-export function listMethods(
-  db: Database,
-): Pick<Store, 'target' | 'targets' | 'targetsByKey' | 'items' | 'itemsByRun'> {
+const DEAD_LETTERS = sql('dead-letters')`
+  SELECT t.id, t.key, t.run_id AS run, r.source, t.status, substr(coalesce(t.last_error, ''), 1, ${LIMITS.listed}) AS error,
+         coalesce(t.finished_at, t.last_activity_at) AS at
+    FROM target t INDEXED BY target_dead_letter CROSS JOIN run r ON r.id = t.run_id
+   WHERE t.id > :after AND t.status IN ('failed', 'stuck', 'parked')
+     AND t.status IN (SELECT value FROM json_each(:statuses))
+     AND (:source IS NULL OR r.source = :source)
+   ORDER BY t.id LIMIT :limit
+`
+export const RUN_TOTALS = sql('totals:runs')`
+  SELECT status, count(*) AS count FROM run GROUP BY status
+`
+const TARGET_TOTALS = sql('totals:targets')`SELECT ${SUMS} FROM run_counters t`
+const WORKER_STATS = sql('worker:stats')`SELECT stats FROM worker WHERE stats IS NOT NULL`
+
+type ListMethods = Pick<
+  Store,
+  | 'target'
+  | 'targets'
+  | 'targetsByKey'
+  | 'items'
+  | 'itemsByRun'
+  | 'deadLetters'
+  | 'runTotals'
+  | 'targetTotals'
+  | 'workerStats'
+>
+
+/** Targets, items and totals. */
+export function listMethods(db: Database): ListMethods {
   return {
     target: async (id) => {
       const row = db.read((tx) => tx.get<SqliteTargetRow>(TARGET, { id }))
@@ -89,6 +119,20 @@ export function listMethods(
       ),
 
     itemsByRun: async (source) => db.read((tx) => tx.all(ITEMS_BY_RUN, { source })),
+
+    deadLetters: async ({ source = null, statuses, after, limit }) => {
+      checkAfter({ after })
+      const asked = JSON.stringify(statuses?.length ? statuses : DEAD_LETTER_STATUSES)
+      const values = { source, statuses: asked, after: after ?? '', limit: limit + 1 }
+      const rows = db.read((tx) => tx.many<DeadLetter>(DEAD_LETTERS, values))
+      return toListing(rows, limit, (row) => row)
+    },
+
+    runTotals: async () =>
+      toRunTotals(db.read((tx) => tx.all<{ status: RunStatus; count: number }>(RUN_TOTALS))),
+    targetTotals: async () => toCounts(db.read((tx) => tx.get<CountersRow>(TARGET_TOTALS)!)),
+    workerStats: async () =>
+      db.read((tx) => tx.many<{ stats: string }>(WORKER_STATS)).map((row) => readJson(row.stats)),
   }
 }
 

@@ -30,8 +30,6 @@ import { runMethods } from './runs.ts'
 import { retentionMethods } from './retention.ts'
 import { sampleMethods } from './samples.ts'
 import { settleMethods } from './settle.ts'
-import { totalMethods } from './totals.ts'
-import { deadLetterMethods } from './dead-letters.ts'
 import { workerMethods } from './workers.ts'
 
 /** Opens the database file, making it when it is not there. */
@@ -70,8 +68,6 @@ export async function openSqlite(file: string, host: HostClock = HOST_CLOCK): Pr
     ...replanMethods(db),
     ...revertMethods(db),
     ...auditMethods(db),
-    ...totalMethods(db),
-    ...deadLetterMethods(db),
     ...sampleMethods(db),
     ...retentionMethods(db),
     extend: async (extension) => (await extension.sqlite())(db),
