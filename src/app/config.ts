@@ -7,15 +7,14 @@ import { addressMistake } from '../lib/files/database-address.ts'
 import { messageOf, UsageError } from '../core/model/errors.ts'
 import { isObject, optional, STRING, type Fields } from '../core/model/fields.ts'
 import { NON_EMPTY_STRING } from '../lib/validate/fields.ts'
+import { DEFAULT_POLICY, type Policy } from '../core/model/policy.ts'
 import {
-  DEFAULT_POLICY,
   makePolicy,
-  type Policy,
+  readPolicyOptions,
   type PolicyOptions,
-} from '../core/model/policy.ts'
+} from '../lib/validate/policy-options.ts'
 import {
   makePolicyOf,
-  policyOverride,
   PRESETS,
   type PolicyOverrides,
   type Preset,
@@ -148,10 +147,18 @@ export function readSettings(
   const tables = [...read].flatMap(([{ tables }, section]) => tables?.(section) ?? [])
   const secrets: Secret[] = [...read].flatMap(([one, section]) => one.secrets?.(section) ?? [])
   registerSecrets([...passwordsIn(db ?? ''), ...secrets.map(({ value }) => value)])
-  const overrides: PolicyOverrides = { preset: preset ?? null, policies }
+  const changes = Object.entries(policies).map(
+    ([source, options]) => [source, readPolicyOptions(options).changes] as const,
+  )
+  const overrides: PolicyOverrides = {
+    preset: preset ?? null,
+    policies: Object.fromEntries(changes),
+  }
+  const configuredFor = (source: string): PolicyOptions =>
+    (Object.hasOwn(policies, source) && policies[source]) || {}
   const policyOf = makePolicyOf(overrides)
   const policyFor: Settings['policyFor'] = (source, own) => {
-    const options = mergePolicies(own, policyOverride(overrides, source))
+    const options = mergePolicies(own, configuredFor(source))
     const { policy, mistakes } = makePolicy(options, base)
     if (mistakes.length > 0)
       throw new UsageError(`The policy of ${source}: ${mistakes.join('; ')}.`)
@@ -173,7 +180,7 @@ export function readSettings(
     // A source with the name of a table is that of its rows, unless they have sources of their own.
     settingsOf: (source, run = tables.find(({ name }) => name === source)?.subject) =>
       traceSettings(run ? policyOf({ ...run, source }) : policyFor(source), {
-        configured: policyOverride(overrides, source) ?? {},
+        configured: configuredFor(source),
         preset: preset ? PRESETS[preset] : {},
         ownOrigin: run?.adopted ? 'adopted' : 'crawl',
       }),

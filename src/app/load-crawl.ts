@@ -2,10 +2,10 @@ import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { messageOf, toError, UsageError } from '../core/model/errors.ts'
-import type { CrawlDefinition } from '../core/worker/crawl.ts'
+import type { DefinedCrawl } from '../contracts/define-crawl.ts'
 
 /** Imports a module whose default export is a crawl. */
-export async function loadCrawl(module: string): Promise<CrawlDefinition> {
+export async function loadCrawl(module: string): Promise<DefinedCrawl> {
   const path = resolve(module)
   if (!existsSync(path)) {
     throw new UsageError(
@@ -33,6 +33,6 @@ export async function loadCrawl(module: string): Promise<CrawlDefinition> {
 }
 
 /** By its mark and not by its class: the user's copy of this package may be another than the one that runs it. */
-function isCrawl(value: unknown): value is CrawlDefinition {
+function isCrawl(value: unknown): value is DefinedCrawl {
   return typeof value === 'object' && value !== null && 'isCrawl' in value && value.isCrawl === true
 }

@@ -9,7 +9,8 @@ import {
   type Field,
   type Fields,
 } from '../core/model/fields.ts'
-import { DEFAULT_POLICY, makePolicy, type PolicyOptions } from '../core/model/policy.ts'
+import { DEFAULT_POLICY } from '../core/model/policy.ts'
+import { makePolicy, type PolicyOptions } from '../lib/validate/policy-options.ts'
 import { sourceMistake } from '../core/model/source.ts'
 import { isSchema, type StandardSchema } from '../core/model/standard-schema.ts'
 import type { CrawlDefinition } from '../core/worker/crawl.ts'
@@ -90,6 +91,12 @@ export type CrawlTypes<D, C, T> = {
 /** The type of the data that a crawl saves: `ItemData<typeof crawl>`. */
 export type ItemData<X extends Crawl> = NonNullable<X['~types']>['item']
 
+/** A crawl as `unstuck work` loads it. */
+export type DefinedCrawl = CrawlDefinition & {
+  /** As written, so that the config can override it. */
+  readonly policyOptions: PolicyOptions
+}
+
 const CONCURRENCY_MAX = 1_000
 
 const SCHEMA: Field = { rule: 'a Standard Schema, as of Zod or Valibot', isValid: isSchema }
@@ -147,7 +154,7 @@ export function defineCrawl<
     throw new UsageError(`This crawl cannot be run:\n${list}`, { problems })
   }
   const targets: unknown = given.targets
-  const made: CrawlDefinition = {
+  const made: DefinedCrawl = {
     source: given.source!,
     schema: given.schema ?? {},
     initialCursor: given.initialCursor ?? null,

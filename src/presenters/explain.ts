@@ -1,6 +1,7 @@
 import { workerSeverity, worstSeverity, type Severity, type Health } from '../core/decide/health.ts'
 import { shortId, type TargetId } from '../core/model/id.ts'
-import { optionNameOf, policyForGroup, type Policy } from '../core/model/policy.ts'
+import { policyForGroup, type Policy } from '../core/model/policy.ts'
+import { optionNameOf } from '../lib/validate/policy-options.ts'
 import { describeRow, isAdoptedRow, isLive, type Run } from '../core/model/run.ts'
 import type { Target } from '../core/model/target.ts'
 import { humanizeDuration, type Millis } from '../core/model/time.ts'

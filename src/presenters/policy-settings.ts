@@ -1,10 +1,5 @@
-import {
-  DEFAULT_POLICY,
-  optionNameOf,
-  type GroupPolicy,
-  type Policy,
-  type PolicyOptions,
-} from '../core/model/policy.ts'
+import { DEFAULT_POLICY, type GroupPolicy, type Policy } from '../core/model/policy.ts'
+import { optionNameOf, type PolicyOptions } from '../lib/validate/policy-options.ts'
 import type { PolicySubject } from '../core/model/policy-of.ts'
 import { formatDuration } from '../core/model/time.ts'
 import { left, flex, type Table, makeTable } from '../lib/text/sentence.ts'

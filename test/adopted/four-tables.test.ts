@@ -1,4 +1,4 @@
-import type { PolicyOptions } from '../../src/core/model/policy.ts'
+import type { PolicyOptions } from '../../src/lib/validate/policy-options.ts'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { orphanOf } from '../../src/features/metrics/orphan.ts'

@@ -1,7 +1,7 @@
 import process from 'node:process'
 import { CheerioCrawler, Configuration, log } from '@crawlee/cheerio'
 import { crawleeStorage } from '../../src/crawlee.ts'
-import type { PolicyOptions } from '../../src/core/model/policy.ts'
+import type { PolicyOptions } from '../../src/lib/validate/policy-options.ts'
 import { mark } from '../processes/child-helpers.ts'
 
 /** A crawler as people write them: it follows links and pushes two items a page. What goes wrong is up to the test. */

@@ -1,4 +1,4 @@
-import { DEFAULT_POLICY, makePolicy, type Policy, type PolicyOptions } from './policy.ts'
+import { changePolicy, DEFAULT_POLICY, isLeaseTooShort, type Policy } from './policy.ts'
 import type { AdoptedRun, Run } from './run.ts'
 import { blockedReason, type Action } from './verdict.ts'
 
@@ -14,8 +14,8 @@ export type Preset = keyof typeof PRESETS
 /** The policies of a config. Plain JSON: it is also sent to the heartbeat thread. */
 export type PolicyOverrides = {
   readonly preset: Preset | null
-  /** By source. */
-  readonly policies: Readonly<Record<string, PolicyOptions>>
+  /** What they change, by source. */
+  readonly policies: Readonly<Record<string, Partial<Policy>>>
 }
 
 /** For code that runs without a config. */
@@ -31,20 +31,17 @@ export function makePolicyOf(overrides: PolicyOverrides): PolicyOf {
   const policyOf = ({ source, policy: stored, adopted }: PolicySubject): Policy => {
     // The policy of a table was made just now and includes the preset.
     const base = adopted ? stored : withPreset(stored, overrides.preset)
-    const { policy, mistakes } = makePolicy(policyOverride(overrides, source), base)
+    const policy = changePolicy(base, policyOverride(overrides, source))
     // An override that does not fit the stored policy must not keep the run from being assessed.
-    if (mistakes.length > 0) return base
+    if (isLeaseTooShort(policy)) return base
     return adopted ? limitToTableActions(policy, stored, adopted) : policy
   }
   return policyOf as PolicyOf
 }
 
-/** The config's own options for a source. */
-export function policyOverride(
-  { policies }: PolicyOverrides,
-  source: string,
-): PolicyOptions | undefined {
-  return Object.hasOwn(policies, source) ? policies[source] : undefined
+/** What the config changes for a source. */
+function policyOverride({ policies }: PolicyOverrides, source: string): Partial<Policy> {
+  return Object.hasOwn(policies, source) ? policies[source]! : {}
 }
 
 /** The same policies with another age at which a run is dead; `undefined` changes nothing. */

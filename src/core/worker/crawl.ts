@@ -1,4 +1,4 @@
-import type { Policy, PolicyOptions } from '../model/policy.ts'
+import type { Policy } from '../model/policy.ts'
 import type { StandardSchema } from '../model/standard-schema.ts'
 import type {
   Awaitable,
@@ -32,6 +32,4 @@ export type CrawlDefinition = {
     | null
   readonly concurrency: number
   readonly policy: Policy
-  /** As written, so that the config can override it. */
-  readonly policyOptions: PolicyOptions
 }

@@ -1,4 +1,5 @@
-import type { Policy, PolicyOptions } from '../../core/model/policy.ts'
+import type { Policy } from '../../core/model/policy.ts'
+import type { PolicyOptions } from '../../lib/validate/policy-options.ts'
 
 /** A row of an adopted table, by column name. */
 export type UserRow = Readonly<Record<string, unknown>>

@@ -4,12 +4,8 @@ import { CONNECTIONS_MISTAKE, isConnections } from '../../core/model/address.ts'
 import { messageOf, UsageError } from '../../core/model/errors.ts'
 import { EXIT } from '../../core/model/exit-codes.ts'
 import { newId, shortId, type Id, type WorkerId } from '../../core/model/id.ts'
-import {
-  DEFAULT_POLICY,
-  makePolicy,
-  type Policy,
-  type PolicyOptions,
-} from '../../core/model/policy.ts'
+import { DEFAULT_POLICY, type Policy } from '../../core/model/policy.ts'
+import { makePolicy, type PolicyOptions } from '../../lib/validate/policy-options.ts'
 import { isLive, countOpenTargets } from '../../core/model/run.ts'
 import { redact } from '../../core/model/redact.ts'
 import { safeText } from '../../lib/text/safe-text.ts'

@@ -1,6 +1,6 @@
 import type { DatabaseOptions } from '../../app/config.ts'
 import type { UnstuckEvent } from '../../core/model/event.ts'
-import type { PolicyOptions } from '../../core/model/policy.ts'
+import type { PolicyOptions } from '../../lib/validate/policy-options.ts'
 import type { RunStatus } from '../../core/model/run.ts'
 import type { StandardSchema } from '../../core/model/standard-schema.ts'
 import type { TargetStatus } from '../../core/model/target.ts'

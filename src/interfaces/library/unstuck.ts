@@ -13,21 +13,15 @@ import {
 import type { Emit } from '../../core/model/event.ts'
 import { checkCall, type Field } from '../../core/model/fields.ts'
 import { newId, type WorkerId } from '../../core/model/id.ts'
-import {
-  STOP_DEADLINE_MS,
-  DEFAULT_POLICY,
-  makePolicy,
-  type Policy,
-  type PolicyOptions,
-} from '../../core/model/policy.ts'
+import { STOP_DEADLINE_MS, DEFAULT_POLICY, type Policy } from '../../core/model/policy.ts'
+import { makePolicy, type PolicyOptions } from '../../lib/validate/policy-options.ts'
 import { checkSource } from '../../core/model/source.ts'
 import { parseDuration } from '../../core/model/time.ts'
 import { cancel } from '../../core/recovery/operator-actions.ts'
 import { openStore } from '../../core/store/open.ts'
 import type { Store } from '../../core/store/store.ts'
 import { assertNotDone, beginRun } from '../../core/worker/begin.ts'
-import type { CrawlDefinition } from '../../core/worker/crawl.ts'
-import type { Crawl } from '../../contracts/define-crawl.ts'
+import type { Crawl, DefinedCrawl } from '../../contracts/define-crawl.ts'
 import { fitStored } from '../../core/worker/page-context.ts'
 import { RunHandle } from '../../core/worker/run-handle.ts'
 import { CrawlWorker } from '../../core/worker/worker.ts'
@@ -139,7 +133,7 @@ export class UnstuckClient extends Operator implements Unstuck {
     signal?.throwIfAborted()
     if (this.#stopSignal) throw new StoppingError(this.#stopSignal)
     const { db, onEvent, log } = this.#options
-    const definition = crawl as CrawlDefinition
+    const definition = crawl as DefinedCrawl
     const policy = this.settings.policyFor(crawl.source, definition.policyOptions)
     const worker = new CrawlWorker(
       { ...definition, policy },

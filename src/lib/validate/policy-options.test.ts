@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { DEFAULT_POLICY, makePolicy, policyForGroup } from './policy.ts'
+import { DEFAULT_POLICY, policyForGroup } from '../../core/model/policy.ts'
+import { makePolicy } from './policy-options.ts'
 
 test('no options are the defaults', () => {
   assert.deepEqual(makePolicy(undefined), { policy: DEFAULT_POLICY, mistakes: [] })
