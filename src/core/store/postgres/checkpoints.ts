@@ -1,13 +1,14 @@
 import type { Checkpoint, InTransaction } from '../../model/checkpoint.ts'
 import type { Outcome } from '../../model/claim.ts'
-import { messageOf, PageBehindError, PageRejectedError } from '../../model/errors.ts'
+import { messageOf, PageRejectedError } from '../../model/errors.ts'
+import { isLeaseLost, outcomeOfRefused } from '../claim-state.ts'
 import type { Store } from '../store.ts'
 import { refuseInUserFunction } from '../user-function.ts'
 import { sql, type Queryable, type Connection, type Database } from './database.ts'
 import { isDataError } from './errors.ts'
 import { itemJson, saveOnePage, SEEN_AGAIN } from './one-page.ts'
 import { PageBatches } from './page-batches.ts'
-import { countRefused, isSameClaim, leaseLost, claimStates } from './claim-state.ts'
+import { countRefused, claimStates } from './claim-state.ts'
 import { ADD_ON_CONFLICT } from './counters.ts'
 import { internalFunctions, runInTransaction, UserCodeError } from './user-transaction.ts'
 
@@ -170,21 +171,7 @@ async function explainRejections(db: Database, late: readonly Numbered[]): Promi
     late.map(({ page }) => page.claim),
   )
   const settled = late.map(({ n, page }): Settled => {
-    const { claim, expectedSeq, hash } = page
-    const row = standing.get(claim.target)
-    if (row && isSameClaim(row, claim)) {
-      // The COMMIT whose answer got lost had gone through.
-      if (row.checkpoint_seq === expectedSeq + 1 && row.checkpoint_hash === hash) {
-        return { n, outcome: { ok: true, value: { seq: row.checkpoint_seq } } }
-      }
-      if (row.status === 'in_progress' && row.page >= page.page) {
-        return {
-          n,
-          outcome: { ok: false, error: new PageBehindError(claim.target, page.page, row.page) },
-        }
-      }
-    }
-    return { n, outcome: { ok: false, error: leaseLost(claim, row) } }
+    return { n, outcome: outcomeOfRefused(page, standing.get(page.claim.target)) }
   })
   const refused = late.filter((_, at) => isLeaseLost(settled[at]!.outcome))
   await countRefused(
@@ -192,10 +179,6 @@ async function explainRejections(db: Database, late: readonly Numbered[]): Promi
     refused.map(({ page }) => page.claim),
   )
   return settled
-}
-
-function isLeaseLost(outcome: Outcome<{ seq: number }>): boolean {
-  return !outcome.ok && !(outcome.error instanceof PageBehindError)
 }
 
 function rejected(error: unknown): PageRejectedError {

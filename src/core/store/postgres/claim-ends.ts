@@ -3,16 +3,11 @@ import { messageOf, UsageError } from '../../model/errors.ts'
 import type { TargetStatus } from '../../model/target.ts'
 import { cleanJson } from '../../model/text.ts'
 import { serializeCursor } from '../new-targets.ts'
+import { isSameClaim, leaseLost } from '../claim-state.ts'
 import type { Store } from '../store.ts'
 import { sql, type Database, type Sql } from './database.ts'
 import { isDataError } from './errors.ts'
-import {
-  countRefused,
-  isSameClaim,
-  leaseLost,
-  claimStates,
-  type ClaimState,
-} from './claim-state.ts'
+import { countRefused, claimStates, type ClaimStateRow } from './claim-state.ts'
 import { stripNul } from './strip-nul.ts'
 import { ADD_ON_CONFLICT } from './counters.ts'
 
@@ -215,7 +210,7 @@ async function ended(
 }
 
 /** Asked again after an answer got lost. A verdict leaves the same state, but with its own reason. */
-function isAlready(stands: ClaimState, { claim, status, error }: Ending): boolean {
+function isAlready(stands: ClaimStateRow, { claim, status, error }: Ending): boolean {
   const sameReason = error === undefined || stands.last_error === stripNul(error)
   return isSameClaim(stands, claim) && stands.status === status && sameReason
 }

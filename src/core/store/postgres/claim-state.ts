@@ -1,21 +1,10 @@
 import type { Claim } from '../../model/claim.ts'
-import { LeaseLostError } from '../../model/errors.ts'
-import { shortId, type TargetId } from '../../model/id.ts'
-import type { TargetStatus } from '../../model/target.ts'
+import type { TargetId } from '../../model/id.ts'
+import type { ClaimState } from '../claim-state.ts'
 import { sql, type Queryable } from './database.ts'
 import { ADD_ON_CONFLICT } from './counters.ts'
 
-export type ClaimState = {
-  id: TargetId
-  status: TargetStatus
-  epoch: number
-  claim_id: string | null
-  worker_id: string | null
-  checkpoint_seq: number
-  page: number
-  checkpoint_hash: string | null
-  last_error: string | null
-}
+export type ClaimStateRow = ClaimState & { id: TargetId; last_error: string | null }
 
 const CLAIM_STATE = sql('refused:read')`
   SELECT id, status, epoch, claim_id, worker_id, checkpoint_seq, page, checkpoint_hash, last_error
@@ -29,35 +18,16 @@ const COUNT = sql('refused:count')`
   ${ADD_ON_CONFLICT}
 `
 
-/** Where targets stand, for writes that the fence turned away. */
+/** Returns where the targets of writes stand that the fence refused. */
 export async function claimStates(
   db: Queryable,
   claims: readonly Claim[],
-): Promise<Map<TargetId, ClaimState>> {
-  const rows = await db.all<ClaimState>(CLAIM_STATE, [claims.map((claim) => claim.target)])
+): Promise<Map<TargetId, ClaimStateRow>> {
+  const rows = await db.all<ClaimStateRow>(CLAIM_STATE, [claims.map((claim) => claim.target)])
   return new Map(rows.map((row) => [row.id, row]))
 }
 
-export function isSameClaim(standing: ClaimState, claim: Claim): boolean {
-  return standing.epoch === claim.epoch && standing.claim_id === claim.claimId
-}
-
-/** Enters refused writes into the books. */
+/** Counts refused writes. */
 export async function countRefused(db: Queryable, claims: readonly Claim[]): Promise<void> {
   if (claims.length > 0) await db.writeCounts(COUNT, [claims.map((claim) => claim.target)])
-}
-
-/** Why a write was refused. */
-export function leaseLost(claim: Claim, standing: ClaimState | undefined): LeaseLostError {
-  if (!standing) return new LeaseLostError(claim, 'there is no such target')
-  const { status, epoch, checkpoint_seq: seq, worker_id: worker } = standing
-  if (status !== 'in_progress')
-    return new LeaseLostError(claim, `it was taken back and is ${status}`)
-  if (isSameClaim(standing, claim)) {
-    return new LeaseLostError(
-      claim,
-      `it stands at checkpoint ${seq}, which this write does not follow`,
-    )
-  }
-  return new LeaseLostError(claim, `worker ${shortId(worker!)} has it now (epoch ${epoch})`)
 }

@@ -1,12 +1,13 @@
 import type { Checkpoint, InTransaction } from '../../model/checkpoint.ts'
 import type { Outcome } from '../../model/claim.ts'
-import { PageBehindError, PageRejectedError, toError } from '../../model/errors.ts'
+import { PageRejectedError, toError } from '../../model/errors.ts'
 import type { Item } from '../../model/item.ts'
+import { isLeaseLost, outcomeOfRefused } from '../claim-state.ts'
 import type { Store } from '../store.ts'
 import { callUserFunction } from '../user-function.ts'
 import { sql, type Connection, type Database, type Positions, type Sql } from './database.ts'
 import { sqliteCode } from './errors.ts'
-import { isSameClaim, refuseWrite, claimState } from './claim-state.ts'
+import { refuseWrite, claimState } from './claim-state.ts'
 
 // The statements of a page are bound by position: they are most of what a crawl does, and looking up names would be a
 // quarter of their time.
@@ -86,7 +87,7 @@ function savePage(
 ): { outcome: Outcome<{ seq: number }>; wasIn: boolean } {
   const now = tx.now()
   const row = advance(tx, page, now)
-  if (!row) return explainRejection(tx, page)
+  if (!row) return { outcome: refusePage(tx, page), wasIn: true }
 
   // The same item twice on a page is one row, the last one.
   const items = new Map(page.items.map((item) => [item.key, item]))
@@ -127,23 +128,11 @@ function saveItem(
   return 'items_unchanged'
 }
 
-function explainRejection(
-  tx: Connection,
-  page: Checkpoint,
-): { outcome: Outcome<{ seq: number }>; wasIn: boolean } {
-  const { claim, expectedSeq } = page
-  const row = claimState(tx, claim)
-  if (row && isSameClaim(row, claim)) {
-    // The COMMIT whose answer got lost had gone through.
-    if (row.checkpoint_seq === expectedSeq + 1 && row.checkpoint_hash === page.hash) {
-      return { outcome: { ok: true, value: { seq: row.checkpoint_seq } }, wasIn: true }
-    }
-    if (row.status === 'in_progress' && row.page >= page.page) {
-      const error = new PageBehindError(claim.target, page.page, row.page)
-      return { outcome: { ok: false, error }, wasIn: false }
-    }
-  }
-  return { outcome: { ok: false, error: refuseWrite(tx, claim, row) }, wasIn: false }
+function refusePage(tx: Connection, page: Checkpoint): Outcome<{ seq: number }> {
+  const state = claimState(tx, page.claim)
+  const outcome = outcomeOfRefused(page, state)
+  if (isLeaseLost(outcome)) refuseWrite(tx, page.claim, state)
+  return outcome
 }
 
 async function runInTransaction(

@@ -1,9 +1,10 @@
 import type { Claim, Outcome } from '../../model/claim.ts'
 import type { TargetStatus } from '../../model/target.ts'
 import { serializeCursor } from '../new-targets.ts'
+import { isSameClaim } from '../claim-state.ts'
 import type { Store } from '../store.ts'
 import { sql, type Connection, type Database, type Params, type Sql } from './database.ts'
-import { isSameClaim, refuseWrite, claimState } from './claim-state.ts'
+import { refuseWrite, claimState } from './claim-state.ts'
 import { firstPosition } from './runs.ts'
 import { addCounts } from './counters.ts'
 
