@@ -1,4 +1,4 @@
-import { LeaseLostError } from '../../model/errors.ts'
+import type { LeaseLostError } from '../../model/errors.ts'
 import type { Claim } from '../../model/claim.ts'
 import { leaseLost, type ClaimState } from '../claim-state.ts'
 import { addCounts } from './counters.ts'
