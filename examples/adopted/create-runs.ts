@@ -1,10 +1,10 @@
-// An app with a hand-made runs table on the morning after: one run is active, and three rows say `running` although
-// their processes died yesterday. Beside it are the checkpoint files of its scraper.
+// An app with its own runs table: one run is active, and three more rows have the status `running` although their
+// processes died yesterday. Beside it are the checkpoint files of its scraper.
 //
 //   node create-runs.ts        makes app.db and checkpoints/ in the current folder
 //
-// Nothing here knows of Unstuck. `unstuck.config.ts` beside it is what `unstuck adopt --db sqlite:app.db --write` makes of
-// it, with one line turned on: where the checkpoint files are.
+// Nothing here uses Unstuck. The `unstuck.config.ts` beside it was written by `unstuck adopt --db sqlite:app.db --write`;
+// only the line with the checkpoint files was enabled.
 import { mkdirSync, utimesSync, writeFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 
@@ -31,8 +31,8 @@ insert.run('ted', 'completed', hoursAgo(54), hoursAgo(52), 812, null)
 insert.run('bund', 'failed', hoursAgo(53), hoursAgo(53), 0, 'the portal answered 503')
 insert.run('ted', 'running', hoursAgo(30), null, 240, null) // killed by a deploy, with something saved
 insert.run('simap', 'running', hoursAgo(29), null, null, null) // killed before it counted, but it left a checkpoint
-insert.run('bund', 'running', hoursAgo(28), null, null, null) // killed at once
-insert.run('dtvp', 'running', hoursAgo(0.095), null, null, null) // at work
+insert.run('bund', 'running', hoursAgo(28), null, null, null) // killed at its start
+insert.run('dtvp', 'running', hoursAgo(0.095), null, null, null) // active
 db.close()
 
 mkdirSync('checkpoints')
@@ -42,4 +42,4 @@ const leave = (file: string, text: string, hours: number): void => {
   utimesSync(file, at, at)
 }
 leave('checkpoints/4.json', JSON.stringify({ page: 17, lastId: 'simap-2291' }), 27)
-leave('checkpoints/5.json', '', 28) // opened, and never written to: that is none
+leave('checkpoints/5.json', '', 28) // an empty file is no checkpoint

@@ -1,9 +1,9 @@
-// A crawl with Crawlee that survives kill -9. Crawlee's own code stays as it is; only the storage is another.
+// A crawl with Crawlee that survives kill -9. Only the storage is replaced.
 //
 //   node examples/crawlee/crawl.ts
 //
-// Kill it at any moment and start it again: it goes on, with no page lost and no item doubled. Start it in a second
-// terminal: they share the work. See it with `unstuck runs`, `unstuck workers` and `unstuck serve`.
+// Kill it at any moment and start it again: it continues, with no page lost and no item duplicated. Start it in
+// a second terminal: they share the work. Watch it with `unstuck runs`, `unstuck workers` and `unstuck serve`.
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { CheerioCrawler, Configuration } from '@crawlee/cheerio' // or from 'crawlee'
@@ -12,7 +12,7 @@ import { crawleeStorage } from '../../src/crawlee.ts' // in your project: from '
 const site = await startShop()
 
 const storage = await crawleeStorage({
-  itemKey: (item) => item['sku'] as string, // pushed again in another crawl of the queue, it is updated in its place
+  itemKey: (item) => item['sku'] as string, // a product that is pushed again replaces the earlier one
 })
 const crawler = new CheerioCrawler(
   {
@@ -33,15 +33,15 @@ const crawler = new CheerioCrawler(
 await crawler.run([`${site}/aisle/1`])
 const { items } = await crawler.getData()
 console.log(`${items.length} products`)
-process.exit() // the shop would stay open
+process.exit() // the site would keep the process alive
 
-/** Stands for the internet: forty aisles, three products each. The same address at every start, as sites have it. */
+/** A site of forty aisles with three products each. Its address is the same at every start. */
 async function startShop(): Promise<string> {
   const shop = createServer(
     ({ url }, response) => void setTimeout(() => answer(url!, response), 50),
   )
   await new Promise<void>((resolve) => {
-    shop.once('error', () => resolve()) // another process has opened it
+    shop.once('error', () => resolve()) // another process serves it
     shop.listen(Number(process.env['SHOP_PORT'] ?? 8_037), '127.0.0.1', () => resolve())
   })
   const port = (shop.address() as AddressInfo | null)?.port ?? process.env['SHOP_PORT'] ?? 8_037
