@@ -37,11 +37,12 @@ export type RequestQueueStoreOptions = QueueRunOptions &
     readonly onRunEnded: (run: Run, left: number) => void
   }
 
-export type AddedRequest = {
-  readonly id: string
-  readonly uniqueKey: string
-  readonly wasThere: boolean
-  readonly wasHandled: boolean
+/** In Crawlee's words. */
+type AddedRequest = {
+  requestId: string
+  uniqueKey: string
+  wasAlreadyPresent: boolean
+  wasAlreadyHandled: boolean
 }
 export type RequestCounts = {
   readonly total: number
@@ -110,12 +111,12 @@ export class RequestQueueStore {
     const seen = new Set(known.keys())
     return requests.map(({ uniqueKey }, n) => {
       const [key, target] = [keys[n]!, known.get(keys[n]!)]
-      const wasThere = seen.has(key)
+      const wasAlreadyPresent = seen.has(key)
       seen.add(key)
       const id = requestId(uniqueKey)
       this.#added.set(id, uniqueKey)
-      const wasHandled = target !== undefined && isHandled(target)
-      return { id, uniqueKey, wasThere, wasHandled }
+      const wasAlreadyHandled = target !== undefined && isHandled(target)
+      return { requestId: id, uniqueKey, wasAlreadyPresent, wasAlreadyHandled }
     })
   }
 

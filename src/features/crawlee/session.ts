@@ -159,7 +159,11 @@ export class CrawleeSession {
       ({ queue }) => !inUse.includes(queue.id),
     )
     await Promise.all(queueStores.map((queueStore) => queueStore.worker.stopIfIdle()))
-    for (const queueStore of queueStores) await this.#endAtLimit(queueStore)
+    for (const queueStore of queueStores) {
+      const { id } = queueStore.queue
+      const limit = this.#reachedLimits.get(id)
+      if (this.#reachedLimits.delete(id)) await queueStore.endAtLimit(limit!)
+    }
     if (this.isStopping && this.#active.size === 0) await this.#logRemaining()
   }
 
@@ -170,13 +174,6 @@ export class CrawleeSession {
       [...this.#queueStores.values()].map((queueStore) => queueStore.worker.stopIfIdle()),
     )
     await this.store.close()
-  }
-
-  async #endAtLimit(queueStore: RequestQueueStore): Promise<void> {
-    const limit = this.#reachedLimits.get(queueStore.queue.id)
-    if (limit === undefined) return
-    this.#reachedLimits.delete(queueStore.queue.id)
-    await queueStore.endAtLimit(limit)
   }
 
   #nextWorkerId(): WorkerId {

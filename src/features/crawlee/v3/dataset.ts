@@ -38,15 +38,18 @@ export class Dataset extends NamedStorage<crawlee.DatasetInfo> implements crawle
   }
 
   listItems(options: Options = {}): AsyncList<Page<Item>, Item> {
-    return asyncList(this.#page(options), () => this.#iterate(options))
+    return asyncList(
+      () => this.#page(options),
+      () => this.#iterate(options),
+    )
   }
 
   listEntries(options: Options = {}): AsyncList<Page<[number, Item]>, [number, Item]> {
     const offset = options.offset ?? 0
-    const first = this.#page(options).then((page) => ({
-      ...page,
-      items: page.items.map((item, n): [number, Item] => [offset + n, item]),
-    }))
+    const first = async (): Promise<Page<[number, Item]>> => {
+      const page = await this.#page(options)
+      return { ...page, items: page.items.map((item, n) => [offset + n, item]) }
+    }
     return asyncList(first, () => numbered(this.#iterate(options), offset))
   }
 

@@ -5,7 +5,6 @@ import type { CrawleeSession } from '../session.ts'
 import {
   asyncList,
   commonInfo,
-  lazyAsyncList,
   NamedStorage,
   type AsyncList,
   type StorageType,
@@ -33,24 +32,28 @@ export class KeyValueStore
   }
 
   listKeys(options: Options = {}): AsyncList<KeyPage, KeyAndSize> {
-    return asyncList(this.#page(options), () => this.#iterate(options))
+    return asyncList(
+      () => this.#page(options),
+      () => this.#iterate(options),
+    )
   }
 
   keys(options: Options = {}): AsyncList<KeyPage, string> {
-    return asyncList(this.#page(options), () =>
-      flatMapAsync(this.#iterate(options), async ({ key }) => [key]),
+    return asyncList(
+      () => this.#page(options),
+      () => flatMapAsync(this.#iterate(options), async ({ key }) => [key]),
     )
   }
 
   values(options: Options = {}): AsyncList<unknown[], unknown> {
-    return lazyAsyncList(
+    return asyncList(
       async () => (await this.#firstEntries(options)).map(([, value]) => value),
       () => flatMapAsync(this.#entries(options), async ([, value]) => [value]),
     )
   }
 
   entries(options: Options = {}): AsyncList<[string, unknown][], [string, unknown]> {
-    return lazyAsyncList(
+    return asyncList(
       () => this.#firstEntries(options),
       () => this.#entries(options),
     )

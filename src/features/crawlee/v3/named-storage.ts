@@ -110,17 +110,8 @@ export function commonInfo({ id, name, createdAt, modifiedAt, accessedAt }: Stor
 /** A list of Crawlee: awaited it is its first page, iterated all of it. */
 export type AsyncList<Page, Item> = Promise<Page> & AsyncIterable<Item>
 
-export function asyncList<Page, Item>(
-  first: Promise<Page>,
-  iterate: () => AsyncIterator<Item>,
-): AsyncList<Page, Item> {
-  // The iterator reports errors itself.
-  first.catch(() => {})
-  return Object.assign(first, { [Symbol.asyncIterator]: iterate })
-}
-
 /** Loads the first page only when it is awaited: iterating does not need it. */
-export function lazyAsyncList<Page, Item>(
+export function asyncList<Page, Item>(
   load: () => Promise<Page>,
   iterate: () => AsyncIterator<Item>,
 ): AsyncList<Page, Item> {

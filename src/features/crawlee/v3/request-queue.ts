@@ -4,7 +4,7 @@ import { UsageError } from '../../../core/model/errors.ts'
 import type { CrawleeSession } from '../session.ts'
 import { queueSource } from '../queue-run.ts'
 import { requestId, type NewRequest } from '../request.ts'
-import type { AddedRequest, RequestQueueStore, RequestResult } from '../request-queue-store.ts'
+import type { RequestQueueStore, RequestResult } from '../request-queue-store.ts'
 import { commonInfo, NamedStorage, type StorageType } from './named-storage.ts'
 
 type Head = crawlee.RequestQueueHeadItem
@@ -105,7 +105,7 @@ export class RequestQueue
     { forefront = false }: crawlee.RequestOptions = {},
   ): Promise<crawlee.QueueOperationInfo> {
     const [added] = await (await this.#queueStore()).add([checkRequest(request)], forefront)
-    const { uniqueKey: _, ...info } = toProcessed(added!)
+    const { uniqueKey: _, ...info } = added!
     return info
   }
 
@@ -115,7 +115,7 @@ export class RequestQueue
   ): Promise<crawlee.BatchAddRequestsResult> {
     const added = await (await this.#queueStore()).add(requests.map(checkRequest), forefront)
     // Crawlee repeats unprocessed requests for ever, so one that cannot be stored is an error.
-    return { processedRequests: added.map(toProcessed), unprocessedRequests: [] }
+    return { processedRequests: added, unprocessedRequests: [] }
   }
 
   async getRequest(id: string): Promise<crawlee.RequestOptions | undefined> {
@@ -171,20 +171,6 @@ export class RequestQueue
 
   async #queueStore(): Promise<RequestQueueStore> {
     return this.session.queueStore(await this.storage())
-  }
-}
-
-function toProcessed({
-  id,
-  uniqueKey,
-  wasThere,
-  wasHandled,
-}: AddedRequest): crawlee.ProcessedRequest {
-  return {
-    requestId: id,
-    uniqueKey,
-    wasAlreadyPresent: wasThere,
-    wasAlreadyHandled: wasHandled,
   }
 }
 
