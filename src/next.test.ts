@@ -68,10 +68,7 @@ test(
     const ended = once(server, 'exit')
     const said = text(server.stdout)
     try {
-      await waitUntil(
-        'somebody who looks after others',
-        async () => (await store.observations()).length > 0,
-      )
+      await waitUntil('a recovering worker', async () => (await store.observations()).length > 0)
       for (const table of ['hasty', 'quiet']) {
         await database.raw(`INSERT INTO ${table} VALUES (1, 'busy', ${Date.now() - 10_000})`)
       }
@@ -103,8 +100,8 @@ test('a reloaded route shares the database with the earlier one, and checks acce
   const { handlers } = (globalThis as any)[Symbol.for('unstuck.next')]
   const before: number = handlers.size
   const options = { db: database.url, basePath: '/unstuck', log: () => {} }
-  const anybody: Access = () => ({ name: 'maria', role: 'viewer' })
-  const first = (await freshImport(1)).unstuckRoutes({ ...options, access: anybody })
+  const anyCaller: Access = () => ({ name: 'maria', role: 'viewer' })
+  const first = (await freshImport(1)).unstuckRoutes({ ...options, access: anyCaller })
   const second = (await freshImport(2)).unstuckRoutes({ ...options, access: () => null })
   const ask = async ({ GET }: typeof first) =>
     (await GET(new Request('http://localhost:3000/unstuck/api/session'))).status
@@ -148,7 +145,7 @@ test('recovery routes are recovery and nothing else, wherever they are', async (
 
 test('closed by default: without an access option there are no routes', () => {
   for (const [name, make] of Object.entries({ unstuckRoutes, recoveryRoutes })) {
-    for (const wrong of [undefined, {}, { access: 'everybody' }, { tokens: 5 }]) {
+    for (const wrong of [undefined, {}, { access: 'all' }, { tokens: 5 }]) {
       const message = new RegExp(`^${name}\\(\\) needs`)
       assert.throws(() => make(wrong as never), { code: 'E_USAGE', message })
     }

@@ -305,6 +305,24 @@ test('nothing is left to be done later in a comment', () => {
   for (const file of sources) assert.doesNotMatch(read(file), /\b(TODO|FIXME|XXX|HACK)\b/, file)
 })
 
+/** Metaphors, and actors that are no part of the program. `E_GUARDIAN` keeps its name. */
+const BANNED =
+  /\b(attendants?|caretakers?|complains?|deeds?|depots?|doorstep|guardians?|mended|mending|nobody|anybody|everybody|somebody|roster|signs of life|tally|troupe|wards?|whereabouts|whoever|whomever|left for a person|none of its business)\b/i
+/** The name of an account that exists on every system, or one that an error of a test contains. */
+const ACCOUNT = /(['"`]|:\/\/)nobody\b/g
+
+test('text and names are plain technical English', () => {
+  const patterns = ['{src,test,docs,examples}/**/*.{ts,tsx,css,md,py,sql,yml}', 'bench/*.{ts,md}']
+  for (const file of [...globSync([...patterns, '*.md'], { cwd: ROOT }), 'examples/cron/crontab']) {
+    if (file.endsWith('tidy.test.ts')) continue
+    for (const line of read(file).replaceAll(ACCOUNT, '').split('\n')) {
+      // A word in a name, such as `hasNobody` or `DEED_MAX`, counts too.
+      const words = line.replaceAll(/([a-z])([A-Z])/g, '$1 $2').replaceAll(/_(?!GUARDIAN)/g, ' ')
+      assert.doesNotMatch(words, BANNED, file)
+    }
+  }
+})
+
 test('no test is skipped without a reason, and none runs alone', () => {
   for (const file of [...sources, ...globSync('test/**/*.ts', { cwd: ROOT })]) {
     if (file.endsWith('tidy.test.ts')) continue

@@ -94,7 +94,7 @@ export const TARGETS_MAX = 500
 
 /**
  * Parks them again, where all of them were parked and are few enough to name. What was held or failed cannot be made so
- * again: nobody may say of a target that a worker gave it up.
+ * again: only a worker sets these statuses.
  */
 export function undoByPark(
   targets: readonly Pick<Target, 'id' | 'status' | 'lastError'>[],

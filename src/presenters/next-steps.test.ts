@@ -132,9 +132,9 @@ const cases: [string, Case, Action, (keyof Policy)[], RegExp][] = [
     ['maxCrashes', 'onCrash'],
     /`unstuck unpark`/,
   ],
-  ['nobody, young', {}, 'wait', ['abandonAfterMs'], /counts as dead in 23 h/],
+  ['no owner, young', {}, 'wait', ['abandonAfterMs'], /counts as dead in 23 h/],
   [
-    'nobody, old',
+    'no owner, old',
     { run: old },
     'abandon',
     ['abandonAfterMs', 'autoClean'],
@@ -148,7 +148,7 @@ const cases: [string, Case, Action, (keyof Policy)[], RegExp][] = [
     /Its policy says autoClean/,
   ],
   [
-    'nobody, with progress',
+    'no owner, with progress',
     { run: { ...old, hasProgress: true } },
     'resumable',
     ['abandonAfterMs'],

@@ -91,7 +91,7 @@ export function explainNextSteps(
         changes: [
           takenUp,
           stale === null
-            ? `If nobody does, it counts as dead in ${humanizeDuration(left)}.`
+            ? `If none does, it counts as dead in ${humanizeDuration(left)}.`
             : `If nothing of it moves for another ${humanizeDuration(stale)}, it is failed.`,
         ],
       }
@@ -101,7 +101,7 @@ export function explainNextSteps(
         policy: ['abandonAfterMs', 'autoClean'],
         changes: [
           run.isAdopted
-            ? 'Whoever works on it may still show itself; any progress would keep it for ever.'
+            ? 'A worker may still claim it; any progress keeps it for good.'
             : 'A worker that starts may still take it up; a saved page would keep it for ever.',
           policy.autoClean
             ? `Its policy says autoClean: ${run.isAdopted ? '`unstuck serve`' : 'any worker that runs'} marks it within a minute.`

@@ -108,8 +108,8 @@ async function callReadMethods(store: Store, run: string): Promise<void> {
 async function callAdoptedMethods(own: Store): Promise<void> {
   const store = await own.extend(ADOPTED_STORE)
   const [id, row] = [newId(), newId()]
-  const deed = { actor: 'a', action: 'abandon', source: SOURCE, run: row, target: null }
-  const entry = { ...deed, because: 'b', evidence: null, before: {}, after: {} }
+  const request = { actor: 'a', action: 'abandon', source: SOURCE, run: row, target: null }
+  const entry = { ...request, because: 'b', evidence: null, before: {}, after: {} }
   await store.recordIntents([{ id, row, ref: { table: 't', key: 'k' }, entry, reopens: true }])
   await store.openIntents(0, 5)
   await store.concludeIntents([{ id, isDone: true }])
@@ -175,14 +175,14 @@ async function callCommandMethods(store: Store, claimed: ClaimedTarget): Promise
 
 /** What people do. */
 async function callOperatorMethods(store: Store, run: string): Promise<void> {
-  const deed = { actor: 'a', because: 'b' }
+  const request = { actor: 'a', because: 'b' }
   const move = {
     run,
     to: 'cancelled',
     action: 'cancel',
     evidence: null,
     expected: {},
-    ...deed,
+    ...request,
   } as const
   await store.liveRuns()
   await store.moveRun({
@@ -192,21 +192,21 @@ async function callOperatorMethods(store: Store, run: string): Promise<void> {
   })
   await store.parkTargets({
     targets: [(await store.targets(run, { limit: 1 })).items[0]!.id],
-    ...deed,
+    ...request,
   })
   await store.moveRun(move)
-  const again = { run, action: 'resume', statuses: ['parked'], reopen: true, ...deed } as const
+  const again = { run, action: 'resume', statuses: ['parked'], reopen: true, ...request } as const
   await store.replan({ ...again, dryRun: true })
   await store.replan({ ...again, dryRun: false })
   await store.replan({ ...again, targets: [newId()], dryRun: false })
   await store.moveRun(move)
   const back = { run, from: 'cancelled', to: 'interrupted', targets: [], undoes: 'cancel' } as const
-  await store.revert({ ...back, cancel: null, ...deed })
+  await store.revert({ ...back, cancel: null, ...request })
   const [target] = (await store.targets(run, { limit: 1 })).items
-  await store.rewind({ target: target!.id, to: 0, next: null, cursor: null, ...deed })
+  await store.rewind({ target: target!.id, to: 0, next: null, cursor: null, ...request })
   await store.moveRun(move)
-  await store.retryRun({ run, newRun: newId(), ...deed })
-  await store.deleteRun({ run, withItems: false, ...deed })
+  await store.retryRun({ run, newRun: newId(), ...request })
+  await store.deleteRun({ run, withItems: false, ...request })
   await store.auditCounts({ since: 1 })
 }
 

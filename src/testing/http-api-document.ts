@@ -148,7 +148,7 @@ function response(description: string, schema: Json): Json {
 const OK = { type: 'object', properties: { ok: { type: 'boolean' } }, required: ['ok'] }
 const PUBLIC = { security: [], parameters: [] }
 
-/** What the gate lets everybody call. */
+/** What every caller may call. */
 const PUBLIC_PATHS: Record<string, Json> = {
   '/api/login': {
     post: {

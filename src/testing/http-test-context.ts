@@ -11,7 +11,7 @@ import type { Engine, TestDatabase } from './test-database.ts'
 
 export type HttpTestOptions = {
   readonly engine?: Engine
-  /** False: there is none, so that everybody is local. */
+  /** False: there is none, so every caller is local. */
   readonly tokens?: false
   /** The file of another server's tokens, instead of its own. */
   readonly tokensPath?: string

@@ -53,7 +53,7 @@ export class BrowserSession implements AsyncDisposable {
     return new BrowserSession(browser)
   }
 
-  /** A visitor who was never here before. */
+  /** A browser without a session or settings. */
   async open(url: string, look: ViewOptions = {}): Promise<Tab> {
     const { theme = 'light', width = 1_440, height = 900, policy = 'kept' } = look
     const context = await this.#browser.newContext({

@@ -8,7 +8,7 @@ import { BrowserSession, type ViewOptions, type Tab } from './browser.ts'
 import { startShowcaseSite } from './pages.ts'
 
 /**
- * `node test/browser/screenshots.ts OUT [NAME…]`: pictures of the dashboard over the showcase, for the README and for whoever
+ * `node test/browser/screenshots.ts OUT [NAME…]`: pictures of the dashboard over the showcase, for the README and for reviewers of
  * changes how it looks. Build it first: `npm run build:dashboard`.
  */
 

@@ -24,7 +24,7 @@ export function mark(what: string, key = '', page = 0): void {
   appendFileSync(join(folder, 'marks'), `${JSON.stringify(line)}\n`)
 }
 
-/** How often this was marked, by whomever. */
+/** How often this was marked. */
 export function marked(what: string, key?: string): number {
   const path = join(folder, 'marks')
   if (!existsSync(path)) return 0

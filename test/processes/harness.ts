@@ -146,7 +146,7 @@ export class ProcessTestContext {
 
   /**
    * Stops a program with SIGSTOP, at a moment when it is not writing: on SQLite a process that is stopped in the
-   * middle of a transaction keeps everybody from writing until it goes on, and nothing can be done about it.
+   * middle of a transaction blocks every writer until it goes on, and nothing can be done about it.
    */
   async freeze({ pid }: { readonly pid: number }): Promise<void> {
     await waitFor('a moment without a write', async () => {

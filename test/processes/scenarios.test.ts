@@ -24,7 +24,7 @@ const job = (pages: number, policy: string = SHORT_LEASE): string => `
   await unstuck.close()
 `
 
-/** Another source at work, whose worker looks after everybody once a second. */
+/** Another source at work, whose worker checks all others once a second. */
 const OTHER_CRAWL = `
   export default defineCrawl({
     source: 'neighbour',

@@ -234,20 +234,20 @@ test(
 
 test('without systemd-notify, and without a listener at the socket: logged once, and the command runs', async () => {
   await using ctx = await ProcessTestContext.create(sqliteEngine)
-  const nobody = { ...WATCHDOG, NOTIFY_SOCKET: join(ctx.folder, 'nobody') }
+  const unheard = { ...WATCHDOG, NOTIFY_SOCKET: join(ctx.folder, 'nobody') }
   const command = [process.execPath, '-e', 'setTimeout(() => console.log("ran"), 700)']
   const run = (env: NodeJS.ProcessEnv): Program =>
-    cli(ctx, ['run', 'portal', '--', ...command], { ...nobody, ...env })
+    cli(ctx, ['run', 'portal', '--', ...command], { ...unheard, ...env })
   const cases: [Program, RegExp][] = [
     [run({ PATH: ctx.folder }), /no program systemd-notify\. Install it, or use Type=exec/g],
   ]
   await cases[0]![0].exited
   if (!skip)
     cases.push([run({}), /systemd could not be told how this service is: systemd-notify: .+/g])
-  for (const [program, complaint] of cases) {
+  for (const [program, warning] of cases) {
     assert.equal(await program.waitForExit(), 0)
     assert.match(program.output, /\] ran/)
-    assert.equal([...program.output.matchAll(complaint)].length, 1, program.output)
+    assert.equal([...program.output.matchAll(warning)].length, 1, program.output)
   }
 })
 

@@ -110,7 +110,7 @@ class Site {
     else setTimeout(answer, PAGE_TAKES_MS)
   }
 
-  /** From this page on it keeps everybody waiting, until it is let go. */
+  /** From this page on it keeps every caller waiting until it is released. */
   hold(page: number): void {
     this.#heldFrom = page
   }

@@ -69,7 +69,7 @@ const cases: [string, Partial<Evidence>, ObserverHealth, Liveness, RegExp][] = [
     /no longer exists/,
   ],
   [
-    'a lock file nobody can say anything about, and a fresh beat',
+    'a lock file of unknown state, and a fresh heartbeat',
     { presence: 'unknown', process: 'unknown' },
     TRUSTED_OBSERVER,
     'present',

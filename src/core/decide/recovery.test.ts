@@ -331,7 +331,7 @@ const cases: [string, Case, Action, RegExp][] = [
     /25 h old, no progress/,
   ],
   [
-    'interrupted, taken up by nobody, older, nothing to show',
+    'interrupted, not claimed again, older, without progress',
     { target: null, run: { status: 'interrupted', createdAt: NOW - 25 * HOUR } },
     'abandon',
     /./,
@@ -355,7 +355,7 @@ const cases: [string, Case, Action, RegExp][] = [
     /run is cancelled/,
   ],
   [
-    'its last target has just ended, however old it is and whoever has left',
+    'its last target has just ended, however old it is and which workers have ended',
     { target: null, run: { createdAt: NOW - 48 * HOUR, isComplete: true } },
     'leave',
     /about to be settled/,

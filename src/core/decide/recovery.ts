@@ -136,7 +136,7 @@ function withoutOwner({ run }: Snapshot, policy: Policy, now: Millis): Decision 
   const age = now - run.createdAt
   const idle = now - run.lastActivityAt
   // A row of a user's own table may have an owner that it does not name.
-  const nobody =
+  const noOwner =
     run.isAdopted && run.status === 'running' ? 'no owner is known' : 'no worker has it'
   if (run.isReopened)
     return verdict('leave', 'an operator reopened it, and no worker has had it since')
@@ -150,16 +150,16 @@ function withoutOwner({ run }: Snapshot, policy: Policy, now: Millis): Decision 
       `no known owner for ${humanizeDuration(idle)}, longer than staleAfter ${limit}`,
     )
   }
-  if (run.hasProgress) return verdict('resumable', `${nobody}, but it has progress: kept`)
+  if (run.hasProgress) return verdict('resumable', `${noOwner}, but it has progress: kept`)
   if (age <= policy.abandonAfterMs) {
     return verdict(
       'wait',
-      `${nobody}; ${humanizeDuration(age)} old, dead after ${humanizeDuration(policy.abandonAfterMs)}`,
+      `${noOwner}; ${humanizeDuration(age)} old, dead after ${humanizeDuration(policy.abandonAfterMs)}`,
     )
   }
   return verdict(
     'abandon',
-    `${nobody}, ${humanizeDuration(age)} old, no progress and no checkpoint`,
+    `${noOwner}, ${humanizeDuration(age)} old, no progress and no checkpoint`,
   )
 }
 

@@ -151,7 +151,7 @@ const reversible: [string, Partial<RevertFacts> & { run: Run }, ExpectedRevert][
     { undoes: 'abandon', to: 'interrupted' },
   ],
   [
-    'a cancel of a running one: nobody has it now',
+    'a cancel of a running one: it has no worker now',
     { run: aRun('cancelled'), trail: [onRun('cancel', 'running', 'cancelled')] },
     { undoes: 'cancel', to: 'interrupted' },
   ],
@@ -161,7 +161,7 @@ const reversible: [string, Partial<RevertFacts> & { run: Run }, ExpectedRevert][
     { undoes: 'fail', to: 'interrupted' },
   ],
   [
-    'a retry of a live run, which nobody has begun: it is cancelled',
+    'a retry of a live run that has not begun: it is cancelled',
     { run: aRun('failed'), trail: [retriedRun('queued', 'failed')], otherLive: theRetry() },
     { undoes: 'retry', to: 'queued', cancel: RETRY },
   ],

@@ -52,7 +52,7 @@ export type AdoptedAction = (typeof ADOPTED_ACTIONS)[number]
 
 /** A run that is such a row, or such a table. */
 export type AdoptedRun = AdoptedRef & {
-  /** Deeds that its table has words for, whatever the row is now: all others are refused. */
+  /** Actions that its table has a status for, whatever the row's status is: all others are refused. */
   readonly can: readonly AdoptedAction[]
   /** Verdicts that its table has no word for, each with what to map; left out when there is none. */
   readonly cannot?: Readonly<Record<string, string>>
@@ -105,7 +105,7 @@ export type Run = {
   readonly rowHash?: string
 }
 
-/** It is one row of a user's own table, and has no targets that anybody knows of. */
+/** It is one row of a user's own table, and has no known targets. */
 export function isAdoptedRow({ adopted, kind }: Pick<Run, 'adopted' | 'kind'>): boolean {
   return adopted !== undefined && kind === 'single'
 }

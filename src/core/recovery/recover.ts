@@ -10,7 +10,7 @@ import { sweep } from './sweep.ts'
 
 export type RecoverOptions = {
   readonly dryRun?: boolean
-  /** Only what has shown no sign of life for longer. */
+  /** Only runs and workers without a heartbeat for longer. */
   readonly olderThanMs?: number
   readonly sources?: readonly string[]
   /** Only targets of these groups; runs as a whole are then left alone. */

@@ -21,7 +21,7 @@ export type RunMove = AuditInfo & {
     readonly lastActivityAt?: Millis
     /** It has not been taken up again since. */
     readonly resumes?: number
-    /** Nobody holds a target of it. */
+    /** No worker holds a target of it. */
     readonly isUnclaimed?: boolean
     /** A row in a user's own table: which, and that it is what was judged, in every mapped column. */
     readonly row?: AdoptedRef & { readonly rowHash: string }
@@ -56,7 +56,7 @@ export type RevertRequest = AuditInfo & {
     readonly status: TargetStatus
     readonly seq: number
   }[]
-  /** The retry that followed it and that nobody has begun yet. */
+  /** The retry that followed it and has not begun. */
   readonly cancel: RunId | null
   /** The action that is taken back. */
   readonly undoes: string

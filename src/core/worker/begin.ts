@@ -141,6 +141,6 @@ async function recoverOrRefuse(
 
 function describeOwner(run: Run, { owner, decision }: AssessedRun, now: number): string {
   if (!owner)
-    return `${run.status}, last sign of life ${humanizeDuration(now - run.lastActivityAt)} ago`
+    return `${run.status}, last activity ${humanizeDuration(now - run.lastActivityAt)} ago`
   return `since ${iso(run.startedAt ?? run.createdAt)}, ${decision.because}`
 }

@@ -34,7 +34,7 @@ async function createTestContext() {
   const own = await database.open()
   const store = await withAdoptedTables(own, [mapping], { address: url })
   const events: UnstuckEvent[] = []
-  const attendant = (more: { open?: () => Promise<Store>; worker?: () => string } = {}) =>
+  const recovery = (more: { open?: () => Promise<Store>; worker?: () => string } = {}) =>
     new AdoptedRecovery({
       open: async () => store,
       policies: [mapping.policy],
@@ -46,8 +46,8 @@ async function createTestContext() {
     own,
     store,
     events,
-    attendant,
-    /** The row that was lost says that somebody is at it, whose last beat is long ago. */
+    recovery,
+    /** The lost row has an owner whose last heartbeat is long ago. */
     workAgain: () =>
       runUserSql(
         url,
@@ -67,7 +67,7 @@ test('it recovers rows of silent owners, logs it, and leaves stored runs to the 
   const gone = await registerWorker(one.own, { process: GONE })
   await claimOne(one.own, gone)
 
-  await one.attendant().runOnce()
+  await one.recovery().runOnce()
 
   assert.deepEqual(await one.statuses(), ['PLANNED', 'IN_PROGRESS'])
   assert.deepEqual(
@@ -82,13 +82,13 @@ const GONE = { ...thisProcess(), pid: 2 ** 22 - 7, startTicks: 1 }
 test('one process sweeps at a time', async () => {
   await using one = await createTestContext()
   const [first, second] = [await registerWorker(one.own), await registerWorker(one.own)]
-  await one.attendant({ worker: () => first }).runOnce()
+  await one.recovery({ worker: () => first }).runOnce()
   await one.workAgain()
 
-  await one.attendant({ worker: () => second }).runOnce()
+  await one.recovery({ worker: () => second }).runOnce()
   assert.deepEqual(await one.statuses(), ['IN_PROGRESS', 'IN_PROGRESS'])
   await one.own.retireWorker(first)
-  await one.attendant({ worker: () => second }).runOnce()
+  await one.recovery({ worker: () => second }).runOnce()
   assert.deepEqual(await one.statuses(), ['PLANNED', 'IN_PROGRESS'])
 })
 
@@ -96,10 +96,10 @@ test('after a gap of its own it waits a lease before it considers an owner silen
   await using one = await createTestContext()
   let minutes = 0
   const now = async (): Promise<number> => (await one.own.now()) + minutes * 60_000
-  const attendant = one.attendant({ open: async () => ({ ...one.store, now }) })
+  const recovery = one.recovery({ open: async () => ({ ...one.store, now }) })
   const look = async (later: number): Promise<string> => {
     minutes += later
-    await attendant.runOnce()
+    await recovery.runOnce()
     return String((await one.statuses())[0])
   }
   assert.equal(await look(0), 'PLANNED')
@@ -118,11 +118,11 @@ test('a slow sweep is not a gap: silent owners are still recovered', async () =>
     minutes += 10
     return one.store.liveRuns()
   }
-  const attendant = one.attendant({ open: async () => ({ ...one.store, now, liveRuns }) })
-  await attendant.runOnce()
+  const recovery = one.recovery({ open: async () => ({ ...one.store, now, liveRuns }) })
+  await recovery.runOnce()
   await one.workAgain()
 
-  await attendant.runOnce()
+  await recovery.runOnce()
 
   assert.ok(minutes >= 20)
   assert.deepEqual(await one.statuses(), ['PLANNED', 'IN_PROGRESS'])
@@ -146,13 +146,13 @@ test('a lasting error is logged once and does not stop it; without tables it doe
     policyOf: makePolicyOf(NO_OVERRIDES),
     emit: (event: UnstuckEvent) => events.push(event),
   }
-  const attendant = new AdoptedRecovery({ ...options, policies: [DEFAULT_POLICY], clock })
+  const recovery = new AdoptedRecovery({ ...options, policies: [DEFAULT_POLICY], clock })
   const idle = new AdoptedRecovery({ ...options, policies: [] })
 
-  attendant.start()
+  recovery.start()
   idle.start()
   await enough.promise
-  await attendant.stop()
+  await recovery.stop()
   await idle.stop()
 
   assert.deepEqual(events, [{ type: 'store_error', message: 'there is no table jobs' }])

@@ -22,8 +22,8 @@ const HOUR = 3_600_000
 const instantClock = { ...REAL_CLOCK, sleep: async () => {} }
 
 function cancel(store: Store, run: string): Promise<unknown> {
-  const deed = { action: 'cancel', actor: 'a person', because: 'enough' } as const
-  return store.moveRun({ run, to: 'cancelled', ...deed, evidence: null, expected: {} })
+  const request = { action: 'cancel', actor: 'a person', because: 'enough' } as const
+  return store.moveRun({ run, to: 'cancelled', ...request, evidence: null, expected: {} })
 }
 
 async function parkOne(store: Store, source: string, registered?: string): Promise<string> {

@@ -65,7 +65,7 @@ test('non-public addresses are recognised', () => {
     assert.equal(isPublic(address), true, address)
 })
 
-/** 127.0.0.1 as people write it who hope that nobody notices. */
+/** 127.0.0.1 in disguise. */
 const DISGUISES = [
   'https://127.0.0.1/',
   'https://2130706433/',

@@ -80,8 +80,8 @@ test('lost items are counted, and the first ten are named', () => {
 })
 
 test('a trial without a kill proves nothing, and is not ok', () => {
-  const deeds = { ...EXPERIMENT, kills: [], isDoneEarly: true }
-  assert.deepEqual(problems(report({}, { injection: deeds })), ['no-kills'])
+  const injection = { ...EXPERIMENT, kills: [], isDoneEarly: true }
+  assert.deepEqual(problems(report({}, { injection })), ['no-kills'])
 })
 
 test('fewer kills than requested are reported, and are not a failure', () => {
@@ -92,8 +92,8 @@ test('fewer kills than requested are reported, and are not a failure', () => {
 
 test('if the command was given up, only that is reported, not the missing results', () => {
   const problem = { what: 'never-ended', message: '', count: 1, examples: [], hint: null }
-  const deeds = { ...EXPERIMENT, problem }
-  assert.deepEqual(problems(report({ items: [] }, { injection: deeds })), ['never-ended'])
+  const injection = { ...EXPERIMENT, problem }
+  assert.deepEqual(problems(report({ items: [] }, { injection })), ['never-ended'])
 })
 
 test('a broken guarantee or a leftover process is not ok', () => {

@@ -74,7 +74,7 @@ const CASES: readonly [
     'end',
   ],
   [
-    'a parked one is left for a person',
+    'a parked one needs attention',
     { restart: 'always' },
     { ...FAILED, outcome: 'parked' },
     null,

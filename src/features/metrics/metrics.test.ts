@@ -121,7 +121,7 @@ test('the time from a loss to the next claim is measured, and later ones are add
   keeper.stop()
   assert.equal(orphaned!['gone'], 2)
   assert.equal(sum(recoveryDuration.counts), 1)
-  // Its last sign of life was 1.234 s before it was buried.
+  // Its last heartbeat was 1.234 s before it was recovered.
   assert.ok(recoveryDuration.seconds > 1.2 && recoveryDuration.seconds < 6)
 })
 

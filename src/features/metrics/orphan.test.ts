@@ -33,7 +33,7 @@ for (const [what, given, expected] of [
   ['a silent one', entry('replan', SILENT), { ...OF_TARGET, reason: 'silent', silentMs: 20_000 }],
   ['a living one', entry('resume', ALIVE), { ...OF_TARGET, reason: 'stalled', silentMs: null }],
   [
-    'what is set aside waits for nobody',
+    'a parked target waits for no worker',
     entry('park', EVIDENCE, 't', 'parked'),
     { ...OF_TARGET, waiting: null, reason: 'gone', silentMs: 1_234 },
   ],
@@ -43,7 +43,7 @@ for (const [what, given, expected] of [
     { ...OF_RUN, reason: 'abandoned', silentMs: 8e7 },
   ],
   [
-    'a run that nobody had for too long',
+    'a run without an owner for too long',
     entry('fail', { ...RUN_EVIDENCE, owner: null }, null),
     { ...OF_RUN, reason: 'stale', silentMs: 8e7 },
   ],

@@ -109,7 +109,7 @@ export const METRICS: readonly Metric[] = [
   },
   {
     name: 'unstuck_orphaned_runs_duration_seconds',
-    help: 'From the last sign of life of a run that was lost until it was recovered.',
+    help: 'From the last heartbeat of a lost run until it was recovered.',
     type: 'histogram',
     values: ({ orphanedDuration }) =>
       orphanedDuration ? buckets(orphanedDuration, RECOVERY_BOUNDS) : [],

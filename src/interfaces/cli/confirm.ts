@@ -1,7 +1,7 @@
 import { UsageError } from '../../core/model/errors.ts'
 import type { Output } from '../../contracts/command.ts'
 
-/** Whether a person agrees. `yes`: said so beforehand. Where nobody can be asked, `alternative` says what to add. */
+/** Asks for confirmation. `yes`: it was given by a flag. Without a terminal the error names `alternative`. */
 export async function confirm(
   output: Output,
   question: string,
@@ -9,7 +9,8 @@ export async function confirm(
 ): Promise<boolean> {
   if (yes) return true
   const answer = await output.ask(`${question} [y/N]`)
-  if (answer === null) throw new UsageError(`${question} Nobody is there to ask: ${alternative}.`)
+  if (answer === null)
+    throw new UsageError(`${question} There is no terminal to ask on: ${alternative}.`)
   return /^y(es)?$/i.test(answer)
 }
 
@@ -25,7 +26,7 @@ export async function confirmByTyping(
   const typed = given ?? (await output.ask(`This cannot be undone. Type “${phrase}” to go on:`))
   if (typed === null) {
     throw new UsageError(
-      `This cannot be undone, and nobody is there to ask: add --confirm ${JSON.stringify(phrase)}.`,
+      `This cannot be undone, and there is no terminal to ask on: add --confirm ${JSON.stringify(phrase)}.`,
     )
   }
   return typed === phrase

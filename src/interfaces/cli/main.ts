@@ -61,7 +61,7 @@ function isHelp(error: unknown): error is CommanderError {
   )
 }
 
-/** Help that nobody asked for stands for a missing word, as in `unstuck journal`. */
+/** Help that was not requested stands for a missing word, as in `unstuck journal`. */
 function helpExitCode(error: CommanderError): number {
   return error.exitCode === 0 ? EXIT.done : EXIT.usage
 }

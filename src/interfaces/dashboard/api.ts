@@ -18,7 +18,7 @@ export class ApiError extends Error {
     this.retryAfter = retryAfter ?? null
   }
 
-  /** It may well work in a moment: nobody answered, or the database is away. */
+  /** A retry may succeed: the server did not answer, or the database is unreachable. */
   get isTransient(): boolean {
     return this.status === 0 || this.status === 503
   }
@@ -26,7 +26,7 @@ export class ApiError extends Error {
 
 type Method = 'GET' | 'POST' | 'DELETE'
 
-/** Asks the API. Whoever has to log in first is taken there and back again. */
+/** Calls the API. A caller that must log in is sent to the login page and back. */
 export async function call<T>(
   method: Method,
   path: string,

@@ -16,7 +16,7 @@ export function nowMs(): number {
   return Date.now() + aheadMs
 }
 
-/** The time, once a second while somebody looks. */
+/** The time, once a second while the page is visible. */
 export function useNow(): number {
   useTicking()
   useObserved(tick)

@@ -69,7 +69,7 @@ export function pause(isPaused: boolean): void {
   scheduleConnect()
 }
 
-/** Nobody looks at a hidden tab, so it hears nothing. Once, at the start. */
+/** A hidden tab gets no events. Called once, at the start. */
 export function startLive(): void {
   document.addEventListener('visibilitychange', scheduleConnect)
 }

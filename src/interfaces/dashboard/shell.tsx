@@ -183,7 +183,7 @@ export function Mark({ size = 22 }: { size?: number }) {
   )
 }
 
-/** A cut line that is mended at once is nobody's business. */
+/** A connection that is restored at once is not reported. */
 const SHOW_AFTER_MS = 4_000
 
 /** Why what is shown may be old: the database is away, the server is, or the reader paused it. Nothing while all is well. */

@@ -277,7 +277,7 @@ test('so many changes a minute by one caller, and so many attempts to log in fro
   const over = await ctx.call('POST', '/api/act', { as: 'operator' })
   assert.equal(over.body.error.code, 'TOO_MANY_REQUESTS')
   assert.match(over.headers.get('retry-after')!, /^([1-9]|[1-5]\d|60)$/)
-  // Nobody else is touched by it, and looking goes on.
+  // Other callers are not affected, and reads go on.
   assert.equal((await ctx.call('POST', '/api/act', { as: 'admin' })).status, 200)
   assert.equal((await ctx.call('GET', '/api/look/a', { as: 'operator' })).status, 200)
 

@@ -95,7 +95,7 @@ export type WorkOptions = Abortable & {
 export type RecoverOptions = ActOptions & {
   /** `plan` of a dry run: applies exactly that, or throws. @default whatever is found now */
   plan?: string | undefined
-  /** Only what has shown no sign of life for longer. @default everything */
+  /** Only runs and workers without a heartbeat for longer. @default everything */
   olderThan?: Duration | undefined
   /** Only runs of these sources. @default all */
   sources?: readonly string[] | undefined

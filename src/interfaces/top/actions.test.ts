@@ -95,17 +95,17 @@ test('dead letters of one kind are requeued, exactly those shown or none', async
   }
   await fail('HTTP 403 for https://shop.example/1')
   await fail('the layout has changed')
-  const deed = {
+  const request = {
     kind: 'retry',
     fingerprint: fingerprintOf('HTTP 403 for https://x.example/'),
   } as const
 
-  const plan = await planAction(operatorContext(ctx.store, 'ada'), deed, NEVER)
+  const plan = await planAction(operatorContext(ctx.store, 'ada'), request, NEVER)
   assert.equal(plan.question, 'Put 1 target back in line?')
   await fail('HTTP 403 for https://shop.example/2')
   await assert.rejects(plan.apply(), /Nothing was changed: the targets are not the same/)
 
-  const again = await planAction(operatorContext(ctx.store, 'ada'), deed, NEVER)
+  const again = await planAction(operatorContext(ctx.store, 'ada'), request, NEVER)
   assert.equal((await again.apply()).message, '2 targets put back in line.')
   const { planned, failed } = (await ctx.store.run(run))!.counts.targets
   assert.deepEqual({ planned, failed }, { planned: 2, failed: 1 })

@@ -37,7 +37,7 @@ const INCOMPLETE_SEQUENCE = /^\x1b(?:\[[\d;?<]*|O)?$/
 
 /**
  * The keys in what a terminal sent. `rest`: the start of a sequence whose end has not come yet, or Escape itself; only
- * time tells which. Sequences nobody knows are no key.
+ * time tells which. Unknown sequences are no key.
  */
 export function parseKeys(input: string): { keys: Key[]; rest: string } {
   const keys: Key[] = []
@@ -59,7 +59,7 @@ export function parseKeys(input: string): { keys: Key[]; rest: string } {
   return { keys, rest: '' }
 }
 
-/** What a sequence was that never ended: somebody pressed Escape. */
+/** A sequence that did not end: Escape was pressed. */
 export function flushKeys(rest: string): Key[] {
   return rest === '' ? [] : ['escape']
 }

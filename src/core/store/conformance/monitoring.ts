@@ -51,8 +51,8 @@ export function monitoringTests(engine: Engine): void {
     const last = await failOne('b')
     await failOne('followed')
     await begin(store, worker, { source: 'followed' })
-    await failOne('mended')
-    assertAllOk(await store.finish([await beginOne(store, worker, { source: 'mended' })]))
+    await failOne('fixed')
+    assertAllOk(await store.finish([await beginOne(store, worker, { source: 'fixed' })]))
     await store.settle()
     const newest = await failOne('a')
 

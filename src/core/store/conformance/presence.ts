@@ -70,12 +70,12 @@ export function presenceTests(engine: Engine): void {
     const store = await db.open()
     const self = thisProcess()
     // No process has this pid, so a judge that only looked at it would see a dead one.
-    const nobody = { ...self, pid: 4_194_300, startTicks: 1 }
-    const otherBoot = await registerWorker(store, { process: { ...nobody, bootId: newId() } })
+    const ended = { ...self, pid: 4_194_300, startTicks: 1 }
+    const otherBoot = await registerWorker(store, { process: { ...ended, bootId: newId() } })
     const otherSpace = await registerWorker(store, {
-      process: { ...nobody, pidNamespace: 'pid:[1]' },
+      process: { ...ended, pidNamespace: 'pid:[1]' },
     })
-    const here = await registerWorker(store, { process: nobody })
+    const here = await registerWorker(store, { process: ended })
 
     assert.equal((await observe(store, otherBoot)).evidence.process, 'unknown')
     assert.equal((await observe(store, otherSpace)).evidence.process, 'unknown')

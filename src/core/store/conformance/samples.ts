@@ -114,7 +114,7 @@ export function sampleTests(engine: Engine): void {
     await store.settle()
     await store.takeSample()
     await db.advanceClock(MINUTE_MS)
-    const auditInfo = { actor: 'a person', because: 'mended', reopen: true, dryRun: false }
+    const auditInfo = { actor: 'a person', because: 'fixed', reopen: true, dryRun: false }
     await store.replan({ run, action: 'reset-failed', statuses: ['failed'], ...auditInfo })
     await savePage(store, await claimOne(store, await registerWorker(store)), { done: true })
     await store.settle()

@@ -11,7 +11,7 @@ import { moveRun } from './run-moves.ts'
 import { LIVE } from './runs.ts'
 import { ADD_ON_CONFLICT } from './counters.ts'
 
-// Its worker cannot be retired between this claim and its commit. With it, the guard that somebody else holds who has
+// Its worker cannot be retired between this claim and its commit. With it, the source lock that a worker holds that has
 // not ended.
 const LOCK_WORKER = sql('begin:worker')`
   WITH me AS MATERIALIZED (SELECT id FROM unstuck.worker WHERE id = $1 AND ${MAY_CLAIM} FOR SHARE),
@@ -40,7 +40,7 @@ const ADD_TARGET = sql('begin:target')`
   )
   INSERT INTO unstuck.target (id, run_id, key) VALUES ($2, $3, $4)
 `
-// The run first, then its target: as everybody who moves a run does. One that has ended since the look is not begun.
+// The run first, then its target: as in every move of a run. A run that has ended since it was read is not begun.
 // Its owner holds nothing else, so a crash counts as one made alone.
 const TAKE = sql('begin:take')`
   WITH live AS MATERIALIZED (
@@ -95,7 +95,7 @@ export function beginMethods(db: Database): Pick<Store, 'begin'> {
 
 type BeginContext = {
   readonly mayClaim: boolean
-  /** Of somebody else who has not ended. */
+  /** Of another worker that has not ended. */
   readonly sourceLock: SourceLock | null
 }
 

@@ -70,7 +70,7 @@ const FINISH = sql('finish')`${END}`
 const FAIL = sql('fail')`${END}`
 const RELEASE = sql('release')`${END}`
 
-// The run first, then its target: as everybody who moves a run does. Progress strikes off errors and crashes.
+// The run first, then its target: as in every move of a run. Progress resets errors and crashes.
 const ACTIVE = (isProgress: string): string => /* sql */ `
   WITH fence AS MATERIALIZED (
     SELECT 'in_progress' AS held, CASE WHEN ${isProgress} THEN 0 END AS struck FROM unstuck.run

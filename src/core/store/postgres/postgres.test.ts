@@ -313,7 +313,7 @@ describe('an answer that got lost', () => {
 })
 
 describe('at the moment another transaction commits', () => {
-  /** Holds this open in a transaction of its own for as long as somebody waits for it. */
+  /** Holds this open in a transaction of its own for as long as another transaction waits for it. */
   async function meanwhile<T>(
     stack: AsyncDisposableStack,
     url: string,
@@ -327,7 +327,7 @@ describe('at the moment another transaction commits', () => {
     const answer = call()
     const waiting = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`
     for (let tries = 0; (await query(url, waiting)).length === 0; tries++) {
-      assert.ok(tries < 3_000, 'nobody waited')
+      assert.ok(tries < 3_000, 'no transaction waited')
       await sleep(10)
     }
     await other.query('COMMIT')

@@ -61,7 +61,7 @@ export function presenceMethods(db: Database): Pick<Store, 'acquirePresence'> {
  */
 class HeartbeatSession implements Queryable {
   readonly #db: Database
-  /** 63 random bits: as unlikely to be anybody else's as an id. */
+  /** 63 random bits: as unlikely to be in use as an id. */
   readonly #key = (randomBytes(8).readBigUInt64BE() >> 1n).toString()
   readonly #released = new AbortController()
   /** Not behind a pooler, nor with engines that only pretend to lock. */

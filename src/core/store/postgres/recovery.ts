@@ -18,7 +18,7 @@ const CLAIMS_OF = sql('recover:held')`
 `
 // Recovery is fenced too: it acts only on what it judged, and only while the worker's silence lasts. The crash that was
 // counted when the claim was made stays counted, and is remembered where its worker may yet come back; but a timeout, where the worker lives and its target stands still, is an
-// error and no crash. Rows that somebody is just changing are no longer what was judged.
+// error and no crash. Rows that are locked for a change are no longer as they were assessed.
 const TAKE_BACK = sql('recover:apply')`
   WITH verdicts AS MATERIALIZED (
     SELECT *, 'in_progress' AS held FROM json_to_recordset($2::json) AS j (

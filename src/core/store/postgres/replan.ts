@@ -72,7 +72,7 @@ const REOPEN = sql('replan:reopen')`
    WHERE id = $1
   RETURNING status
 `
-/** Whoever held them when the run ended is fenced off, wherever it is now. */
+/** Fences off the workers that held them when the run ended. */
 const FENCE_OFF = sql('reopen:fence')`
   WITH open AS MATERIALIZED (
     SELECT id, status AS was, (status = 'in_progress')::int AS held FROM unstuck.target
@@ -274,7 +274,7 @@ async function reopenRun(connection: Connection, run: RunId): Promise<RunStatus>
   return row!.status
 }
 
-/** Targets that somebody held when their run ended are back in line: nobody else would ever look for them. */
+/** Puts targets back in line that were held when their run ended: nothing else would release them. */
 export async function fenceOff(
   connection: Connection,
   run: RunId,

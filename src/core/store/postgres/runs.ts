@@ -69,7 +69,7 @@ const IN_THE_WAY = sql('enqueue:live')`
   SELECT id, status FROM unstuck.run WHERE id = $1 OR (source = $2 AND status IN ${LIVE})
    ORDER BY id = $1 DESC LIMIT 1
 `
-/** As whoever is about to move a run wants to know it. */
+/** A run before a move of it. */
 const RUN_STATE = /* sql */ `
   SELECT id, source, kind, status, started_at IS NOT NULL AS started, planned_at IS NOT NULL AS planned
     FROM unstuck.run WHERE id = ANY ($1::uuid[]) ORDER BY id
@@ -141,8 +141,8 @@ export async function runState(db: Queryable, run: RunId): Promise<RunState> {
 }
 
 /**
- * The same for those who are about to move it: nobody else does until they are done. Whoever locks a run and targets of
- * it locks the run first, and whoever locks several, in the order of their ids.
+ * The same with a lock, before a move of the run. A transaction that locks a run and targets of
+ * it locks the run first; one that locks several runs locks them in the order of their ids.
  */
 export async function lockRun(connection: Connection, run: RunId): Promise<RunState> {
   return found(await connection.all<RunState>(LOCK, [[run]]), run)

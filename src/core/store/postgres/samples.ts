@@ -10,7 +10,7 @@ import {
 import { timestamp, ms, sql, type Database } from './database.ts'
 import { LIVE } from './runs.ts'
 
-// Any number that nobody else would choose. Who comes second leaves it to the first.
+// Any number that no other program chooses. A second transaction leaves the work to the first.
 const LOCK = sql('sample:lock')`SELECT pg_try_advisory_xact_lock(7166254318095) AS free`
 const IS_LEFT_TO_OTHERS = sql('sample:others')`
   SELECT EXISTS (SELECT 1 FROM unstuck.sample WHERE at > clock_timestamp() - $1 * interval '1 millisecond')

@@ -8,7 +8,7 @@ const IS_OVER = /* sql */ `
   r.planned_at IS NOT NULL AND NOT EXISTS (
     SELECT FROM unstuck.target t WHERE t.run_id = r.id AND t.status IN ('planned', 'in_progress'))
 `
-/** Work is left, but nobody has it, and nobody lives who would take it. */
+/** Work is left, but no worker holds it, and no live worker would claim it. */
 const IS_LEFT_ALONE = /* sql */ `
   r.status = 'running'
     AND NOT EXISTS (SELECT FROM unstuck.target t WHERE t.run_id = r.id AND t.status = 'in_progress')

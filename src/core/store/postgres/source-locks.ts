@@ -11,7 +11,7 @@ export const SOURCE_LOCK_COLUMNS = /* sql */ `
   ${ms('g.since')} AS since, ${ms('g.unlocking_since')} AS unlocking_since,
   ${ms('g.gave_up_at')} AS gave_up_at
 `
-// Whoever locks workers and guards locks the workers first. A beat waits until the guard has changed hands, or
+// Transactions that lock workers and source locks lock the workers first. A heartbeat waits until the lock has changed hands, or
 // is seen.
 const LOCK_WORKERS = sql('source-lock:workers')`
   SELECT id, ${MAY_CLAIM} AS may_claim FROM unstuck.worker WHERE id = ANY ($1::uuid[]) ORDER BY id FOR SHARE

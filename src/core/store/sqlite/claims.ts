@@ -104,7 +104,7 @@ function claim(tx: Connection, request: ClaimRequest): ClaimedTarget[] {
   return claimed
 }
 
-/** Books a target that was just taken; one that cannot be read is set aside, so that it stops nobody. */
+/** Counts a target that was just claimed; one that cannot be read is parked, so that it does not stop the others. */
 export function countClaim(tx: Connection, row: SqliteClaimedRow, now: number): boolean {
   const unreadable = isUnreadable(row.cursor) || isUnreadable(row.data)
   const becomes = unreadable ? 'parked' : 'in_progress'

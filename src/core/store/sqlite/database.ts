@@ -149,7 +149,7 @@ type Job = {
   reject: (e: unknown) => void
 }
 
-// SQLite has one writer at a time and wakes nobody who waits for it. A long busy_timeout blocks the event loop, and its
+// SQLite has one writer at a time and does not wake those that wait. A long busy_timeout blocks the event loop, and its
 // pauses grow until a process that commits without a break starves the others. So who waits asks again without
 // blocking: at first after growing pauses, which lets the one at work get on; then, when that has lasted
 // for some while, often, so that its turn comes soon however busy the others are.

@@ -146,7 +146,7 @@ export function readTarget(row: SqliteTargetRow): ReturnType<typeof toTarget> {
   return toTarget({ ...row, cursor: readJson(row.cursor) })
 }
 
-/** JSON from the store; text that is none (somebody edited it by hand) is shown as it is. */
+/** JSON from the store; text that is not JSON (edited by hand) is shown as it is. */
 export function readJson(text: string | null): unknown {
   if (text === null) return null
   try {

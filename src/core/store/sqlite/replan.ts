@@ -49,7 +49,7 @@ const REOPEN = sql('replan:reopen')`
    WHERE id = :run
   RETURNING status
 `
-/** Whoever held them when the run ended is fenced off, wherever it is now. */
+/** Fences off the workers that held them when the run ended. */
 const FENCE_OFF = sql('reopen:fence')`
   UPDATE target SET status = 'planned', epoch = epoch + 1, claim_id = NULL, ready_at = 0,
                     crashes = max(crashes - 1, 0), crashes_alone = max(crashes_alone - claimed_alone, 0)
@@ -136,7 +136,7 @@ function reopen(tx: Connection, run: string, now: number): string {
   return tx.get<{ status: string }>(REOPEN, { run, now })!.status
 }
 
-/** Targets that somebody held when their run ended are back in line: nobody else would ever look for them. */
+/** Puts targets back in line that were held when their run ended: nothing else would release them. */
 export function fenceOff(tx: Connection, run: string, now: number): void {
   for (const { group_name } of tx.all<{ group_name: string }>(FENCE_OFF, { run })) {
     addCounts(tx, run, group_name, { in_progress: -1, planned: 1 }, now)

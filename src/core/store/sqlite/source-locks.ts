@@ -91,7 +91,7 @@ function findSourceLock(tx: Connection, source: string): SourceLock | null {
   return row ? toSourceLock(row) : null
 }
 
-/** The guard of a source, if somebody else holds it who has not ended. */
+/** The lock of a source, if another worker holds it that has not ended. */
 export function lockedByAnother(tx: Connection, source: string, worker: string): SourceLock | null {
   const row = tx.get<SourceLockRow>(LOCKED_BY_ANOTHER, { source, worker })
   return row ? toSourceLock(row) : null

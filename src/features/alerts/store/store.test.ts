@@ -12,7 +12,7 @@ const SILENT: NewAlert = {
   rule: 'silent',
   source: 'shop',
   run: newId(),
-  because: 'no sign of life for 3 minutes',
+  because: 'no heartbeat for 3 minutes',
   command: 'unstuck recover --dry-run',
 }
 const GAVE_UP: NewAlert = { ...SILENT, cause: 'gave-up:other', run: null, source: null }
@@ -129,7 +129,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
         [SILENT.cause, GAVE_UP.cause],
       )
       assert.equal((await store.recentAlerts(1)).length, 1)
-      assert.equal(await store.resolveAlert({ ...recent[0]!, cause: 'nobody raised it' }), false)
+      assert.equal(await store.resolveAlert({ ...recent[0]!, cause: 'never raised' }), false)
     })
 
     test('every text of an alert can be stored', async () => {

@@ -74,7 +74,7 @@ test('one page lost and another doubled do not cancel out', () => {
 
 test('a missing item and one with other data are lost', () => {
   const [first, , ...rest] = flawlessResult().items
-  const changed = { ...first!, data: { name: 'somebody else' } }
+  const changed = { ...first!, data: { name: 'another' } }
   const { ok, itemsLost } = report({ items: [changed, ...rest] })
   assert.deepEqual({ ok, itemsLost }, { ok: false, itemsLost: 2 })
 })

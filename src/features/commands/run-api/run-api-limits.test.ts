@@ -279,7 +279,7 @@ test('S20 connections are counted: those of a command are kept, and one too many
   known[1]![Symbol.dispose]()
 })
 
-/** Nobody can write meanwhile. */
+/** No other writer can write meanwhile. */
 function lock(ctx: RunApiTestContext): Disposable {
   const db = new DatabaseSync(ctx.database.url.slice('sqlite:'.length))
   db.exec('BEGIN IMMEDIATE')

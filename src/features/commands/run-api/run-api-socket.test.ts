@@ -58,7 +58,7 @@ test('a socket that a killed process left behind goes with the next start; one t
   other.kill('SIGKILL')
   await once(other, 'exit')
   const aMomentAgo = new Date(Date.now() - 5_000)
-  // Of another name, or of another kernel: on a shared disk somebody may listen there.
+  // Of another name, or of another kernel: on a shared disk another host may listen there.
   const foreign = ['mine.sock', `00000000${left.slice(8)}`]
   for (const name of foreign) linkSync(join(folder.path, left), join(folder.path, name))
 

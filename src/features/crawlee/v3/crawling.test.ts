@@ -258,8 +258,8 @@ for (const engine of isLong ? [sqliteEngine, postgresEngine] : [sqliteEngine]) {
         maxConcurrency: 1,
         async requestHandler({ addRequests }) {
           const run = await runOf('cancelled')
-          const deed = { actor: 'a person', because: 'enough', evidence: null, expected: {} }
-          await store.moveRun({ run: run.id, to: 'cancelled', action: 'cancel', ...deed })
+          const request = { actor: 'a person', because: 'enough', evidence: null, expected: {} }
+          await store.moveRun({ run: run.id, to: 'cancelled', action: 'cancel', ...request })
           while (!said.some((line) => line.includes('has ended'))) await new Promise(setImmediate)
           cancelled.resolve()
           await addRequests(['https://site.example/found'])
@@ -286,8 +286,8 @@ for (const engine of isLong ? [sqliteEngine, postgresEngine] : [sqliteEngine]) {
           if (!request.url.endsWith('/1') || taken++ > 0) return
           const [target] = await store.targetsByKey((await runOf('taken')).id, [request.uniqueKey])
           const { id, cursor } = target!
-          const deed = { actor: 'a person', because: 'try again' }
-          await store.rewind({ target: id, to: 0, next: null, cursor, ...deed })
+          const info = { actor: 'a person', because: 'try again' }
+          await store.rewind({ target: id, to: 0, next: null, cursor, ...info })
         },
       })
       await crawler.run(urls(3))
@@ -396,8 +396,8 @@ for (const engine of isLong ? [sqliteEngine, postgresEngine] : [sqliteEngine]) {
           outlives = AsyncLocalStorage.bind(() => dataset.pushData({ by: 'later' }))
           const [target] = await store.targetsByKey((await runOf('gone')).id, [request.uniqueKey])
           const { id, cursor } = target!
-          const deed = { actor: 'a person', because: 'try again' }
-          await store.rewind({ target: id, to: 0, next: null, cursor, ...deed })
+          const info = { actor: 'a person', because: 'try again' }
+          await store.rewind({ target: id, to: 0, next: null, cursor, ...info })
           while (!said.some((line) => line.includes('was taken back')))
             await new Promise(setImmediate)
           await dataset.pushData({ by })
@@ -416,7 +416,7 @@ for (const engine of isLong ? [sqliteEngine, postgresEngine] : [sqliteEngine]) {
       await queue.addRequests(urls(1).map((url) => ({ url })))
       const { client } = queue
       const put = client.updateRequest.bind(client)
-      // Between the two calls that Crawlee makes of it, somebody is faster.
+      // Between the two calls that Crawlee makes of it, another process is faster.
       client.updateRequest = async (...args) => {
         const answer = await put(...args)
         await client.listAndLockHead({ limit: 1, lockSecs: 60 })

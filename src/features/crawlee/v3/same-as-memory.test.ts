@@ -97,7 +97,7 @@ const CASES: Record<string, Case> = {
     return [await lock(queue, 3), await lock(queue, 3), await lock(queue, 3)]
   },
 
-  'what is locked is given to nobody else until it is unlocked': async (client, name) => {
+  'a locked request is not handed out until it is unlocked': async (client, name) => {
     const queue = await queueOf(client, name)
     await queue.batchAddRequests([request('a'), request('b'), request('c')])
     const first = await lock(queue, 2)

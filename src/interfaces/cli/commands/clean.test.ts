@@ -29,7 +29,7 @@ const VERDICT =
 
 type CleanFixture = { dead: RunId; alsoDead: RunId; resumable: RunId; live: RunId }
 
-/** Two runs of 25 h that nobody ever took up, one that was released after a page, and one at work. */
+/** Two runs of 25 h that no worker claimed, one that was released after a page, and one in progress. */
 async function createCleanFixture({
   store,
   database,
@@ -223,7 +223,7 @@ describe('clean --delete', { concurrency: 2 }, () => {
     assert.ok(stdout.includes(`- ${shortId(dead)} of forgotten, queued: 3 targets, 0 pages`))
     assert.ok(stdout.includes(`- ${shortId(alsoDead)} of old-portal, queued: 2 targets, 0 pages`))
     const piped = await ctx.cli(['clean', '--delete'], 2)
-    assert.match(piped.stderr, /nobody is there to ask: add --confirm "delete 2 runs"/)
+    assert.match(piped.stderr, /there is no terminal to ask on: add --confirm "delete 2 runs"/)
     const wrong = await ctx.cli(['clean', '--delete', '--confirm', 'delete 3 runs'], 2)
     assert.match(wrong.stderr, /--confirm must be "delete 2 runs": nothing was deleted/)
     await ctx.cli(['clean', '--delete', '--auto'], 2)

@@ -165,7 +165,7 @@ describe('recover', { concurrency: 2 }, () => {
     assert.equal((await ctx.store.target(job.target))!.status, 'in_progress')
   })
 
-  test('--timeout: only what has shown no sign of life for longer', async () => {
+  test('--timeout: only what had no heartbeat for longer', async () => {
     await using ctx = await createCliTestContext()
     const early = await beginOne(ctx.store, await ctx.registerDeadWorker('early'), {
       source: 'early',

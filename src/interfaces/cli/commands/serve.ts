@@ -23,7 +23,7 @@ const options = {
   host: option.text('ADDRESS', 'another one than 127.0.0.1 needs a token: unstuck tokens add'),
   basePath: option.text('PATH', 'below which it is reached, as in /unstuck'),
   allowHost: option.texts('NAME', 'a name that it is called by, as in unstuck.example.com'),
-  readOnly: option.flag('only show: refuse every change, look after nobody, send no alerts'),
+  readOnly: option.flag('only show: refuse every change, recover nothing, send no alerts'),
   trustProxy: option.flag('a proxy in front says who calls and whether it is https'),
   monitor: option.unless('do not look after dead workers and runs while it serves'),
 }
@@ -121,7 +121,7 @@ function watchStore(open: () => Promise<Store>, onLost: (error: unknown) => void
   }, STORE_POLL_MS)
 }
 
-/** S1: whoever is not on this machine shows a token, so one must be there before anybody can come. */
+/** S1: callers from other machines need a token, so there must be one before the server listens for them. */
 async function makeAuthOptions(
   context: Serve,
   basePath: string,

@@ -306,7 +306,7 @@ test('counters that were not checked are not reported as correct', () => {
 test('a problem is explained below its line, within 80 columns and without colour', () => {
   const writer = new TextWriter(80, false)
   const long =
-    'The server runs with fsync off and has done so for longer than anybody here remembers.'
+    'The server runs with fsync off and has done so for longer than all of the logs remember.'
   printFindings(writer, [
     ok('runtime', 'Node 24.21.0, SQLite 3.53.4.'),
     problem('durability', long, { why: 'It matters.', fix: '`ALTER SYSTEM`', details: ['a'] }),
@@ -320,7 +320,7 @@ ok       runtime     Node 24.21.0, SQLite 3.53.4.
 problem  durability  The server runs with fsync off and has done so for longer…
 
 durability (problem)
-The server runs with fsync off and has done so for longer than anybody here
+The server runs with fsync off and has done so for longer than all of the logs
 remembers.
 - a
 Why it matters: It matters.

@@ -21,7 +21,7 @@ export function shortId(id: string): string {
 /** How long ago: `now`, `4 s ago`, `12 min ago`; `in 4 s` for what is to come. */
 export function formatAge(at: number, now: number): string {
   const ms = now - at
-  // Clocks differ by a little, and nobody reads milliseconds.
+  // Clocks differ by a little, and milliseconds are noise.
   if (Math.abs(ms) < 1_000) return 'now'
   return ms > 0 ? `${humanizeDuration(ms)} ago` : `in ${humanizeDuration(-ms)}`
 }

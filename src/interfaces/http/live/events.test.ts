@@ -44,8 +44,8 @@ async function listening(ctx: HttpTestContext, headers = {}): Promise<EventReade
 
 async function cancel(store: Store, because: string): Promise<void> {
   const run = await enqueueSingle(store, `s-${newId()}`)
-  const deed = { actor: 'a person', because, action: 'cancel', evidence: null }
-  await store.moveRun({ run, to: 'cancelled', expected: {}, ...deed })
+  const request = { actor: 'a person', because, action: 'cancel', evidence: null }
+  await store.moveRun({ run, to: 'cancelled', expected: {}, ...request })
 }
 
 function texts({ data }: { data: { lines: { text: string }[] } }): string[] {
@@ -106,13 +106,13 @@ suite('live events', { concurrency: true }, () => {
       assert.equal(tab.text.split('event: overview').length - 1, 2, 'told once more than needed')
     }
     for (const tab of tabs) await tab[Symbol.asyncDispose]()
-    // The server notices a moment later that nobody listens any more.
+    // The server notices a moment later that no client listens any more.
     let before = -1
     for (let tries = 0; looks !== before && tries < 10; tries++) {
       before = looks
       await sleep(1_500)
     }
-    assert.equal(looks, before, 'it looks though nobody listens')
+    assert.equal(looks, before, 'it reads though no client listens')
   })
 
   test('a client that was disconnected gets the missed events, once and in order', async () => {

@@ -92,7 +92,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
 }
 
 describe('recovery', { concurrency: 2 }, () => {
-  test('only what was named is done: by source, group and time without a sign of life', async () => {
+  test('only what was named is done: by source, group and time without a heartbeat', async () => {
     await using api = await createApiClient()
     const [a, b] = [await createOrphan(api, 'a'), await createOrphan(api, 'b')]
 

@@ -35,7 +35,7 @@ export const RUN_ACTION_ROUTES = [
   runActionRoute(
     cancel,
     'cancel',
-    'End a live run. Whoever works on it stops at the end of the page in hand.',
+    'End a live run. Its workers stop at the end of their current page.',
   ),
   runActionRoute(
     resume,
