@@ -101,7 +101,7 @@ export function explainNextSteps(
         policy: ['abandonAfterMs', 'autoClean'],
         changes: [
           run.isAdopted
-            ? 'A worker may still claim it; any progress keeps it for good.'
+            ? 'It may still be continued; any progress keeps it for good.'
             : 'A worker that starts may still take it up; a saved page would keep it for ever.',
           policy.autoClean
             ? `Its policy says autoClean: ${run.isAdopted ? '`unstuck serve`' : 'any worker that runs'} marks it within a minute.`

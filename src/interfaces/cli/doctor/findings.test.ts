@@ -321,7 +321,7 @@ problem  durability  The server runs with fsync off and has done so for longerâ€
 
 durability (problem)
 The server runs with fsync off and has done so for longer than all of the logs
-remembers.
+remember.
 - a
 Why it matters: It matters.
 What to do: \`ALTER SYSTEM\`
