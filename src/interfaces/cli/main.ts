@@ -133,7 +133,7 @@ function toFailure(error: unknown, help: string): Failure {
 
 const SECRET_OPTION = /^unknown option '-.*(token|secret|password|passwd|smtp|webhook)/i
 const SECRET_OPTION_HINT =
-  'Secrets are not given by flags, which everybody on this machine can read while the command runs: ' +
+  'Secrets are not given by flags, which every user of this machine can read while the command runs: ' +
   'set UNSTUCK_ADMIN_TOKEN or UNSTUCK_DB, and take those of channels from the environment in the config. Change the one that was written here.'
 
 /** Commander speaks in fragments: "error: unknown option '--jsn'\n(Did you mean --json?)". */

@@ -90,7 +90,7 @@ export function labelOf(name: string): string {
 }
 
 /** Big numbers by state, each a link: the state stands for `*` in `to`. */
-export function Tally(props: {
+export function Totals(props: {
   of: readonly (readonly [state: string, count: number])[]
   to: string
   /** Shown if there is nothing to count. */
@@ -98,7 +98,7 @@ export function Tally(props: {
 }) {
   if (props.of.length === 0) return <p class="pad faint">{props.none}</p>
   return (
-    <ul class="tally">
+    <ul class="totals">
       {props.of.map(([state, count]) => (
         <li key={state}>
           <Link to={props.to.replace('*', encodeURIComponent(state))} class="big">

@@ -15,7 +15,7 @@ import { useResource } from '../resource.ts'
 import { useHasRole } from '../session.ts'
 import type { Alert, Overview, Overview as Shape } from '../shapes.ts'
 import { LIVENESS, RUN_STATUSES } from '../shapes.ts'
-import { Tally } from '../kit/status.tsx'
+import { Totals } from '../kit/status.tsx'
 
 /** The first screen. Live; the first data is fetched, so that it also works without a stream. */
 export function Overview() {
@@ -217,7 +217,7 @@ function SystemSummary({ overview }: { overview: Overview }) {
   return (
     <div class="columns">
       <Section title="Workers" aside={<Link to="/workers">All workers</Link>}>
-        <Tally
+        <Totals
           of={countsOf(LIVENESS.toReversed(), workers)}
           to="/workers?liveness=*"
           none="No worker runs."
@@ -233,7 +233,7 @@ function SystemSummary({ overview }: { overview: Overview }) {
         </Section>
       )}
       <Section title="All runs" aside={<Link to="/runs">All runs</Link>}>
-        <Tally of={countsOf(RUN_STATUSES, totals)} to="/runs?status=*" none="None yet." />
+        <Totals of={countsOf(RUN_STATUSES, totals)} to="/runs?status=*" none="None yet." />
       </Section>
     </div>
   )

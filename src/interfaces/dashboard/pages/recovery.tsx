@@ -8,7 +8,7 @@ import { AuditList } from '../kit/history.tsx'
 import { Link } from '../kit/link.tsx'
 import { PageHead, Section } from '../kit/section.tsx'
 import { Empty, Loaded } from '../kit/states.tsx'
-import { StatusPill, Tally } from '../kit/status.tsx'
+import { StatusPill, Totals } from '../kit/status.tsx'
 import { Age, asSentence, Text } from '../kit/text.tsx'
 import { useLiveEvents } from '../live.ts'
 import { formatNumber, formatRow, plural, shortId } from '../model/format.ts'
@@ -200,7 +200,7 @@ function LastRecoveries() {
             totals.set(action, (totals.get(action) ?? 0) + count)
           return (
             <>
-              <Tally of={[...totals]} to="/history?since=7d&action=*" />
+              <Totals of={[...totals]} to="/history?since=7d&action=*" />
               <AuditList of={entries.slice(0, ENTRIES_SHOWN)} />
             </>
           )

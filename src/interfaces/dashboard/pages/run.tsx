@@ -13,7 +13,7 @@ import { RunLog } from './run-log.tsx'
 import { Timeline } from '../kit/history.tsx'
 import { Age, WorkerName } from '../kit/text.tsx'
 import { Link } from '../kit/link.tsx'
-import { StatusPill, Tally } from '../kit/status.tsx'
+import { StatusPill, Totals } from '../kit/status.tsx'
 import { Progress } from '../kit/progress.tsx'
 import { formatRate, toneOf } from '../kit/run-cells.tsx'
 import { useMemo } from 'preact/hooks'
@@ -136,7 +136,7 @@ function RunNumbers({ detail: { run, counts, owner } }: { detail: RunDetail }) {
           tone={toneOf(run)}
         />
         {!isRow(run) && (
-          <Tally
+          <Totals
             of={TARGET_STATUSES.map((status) => [status, counts[status]] as const).filter(
               ([, count]) => count > 0,
             )}
