@@ -57,7 +57,8 @@ export type { NewItem } from './core/model/item.ts'
 export type { GroupPolicyOptions, PolicyOptions } from './lib/validate/policy-options.ts'
 export type { Preset } from './core/model/policy-of.ts'
 export type { HealthState, Severity } from './core/decide/health.ts'
-export type { AdoptedRef, RunKind, RunStatus } from './core/model/run.ts'
+export type { RunKind, RunStatus } from './core/model/run.ts'
+export type { RunOrigin } from './core/model/traits.ts'
 export type { TargetStatus } from './core/model/target.ts'
 export type {
   Action as VerdictAction,

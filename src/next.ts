@@ -16,7 +16,7 @@ export type Routes = Handler['routes']
 
 /**
  * For `instrumentation.ts`: `export { register } from 'unstuck/next'`. Recovers what is dead when the server starts, and
- * then looks after workers, runs and adopted tables for as long as it lives. Returns at once, never throws, starts once
+ * then looks after workers, runs and tables of your own for as long as it lives. Returns at once, never throws, starts once
  * however often it is called; in the edge runtime and while the app is built it does nothing.
  */
 export function register(options: BackgroundRecoveryOptions = {}): void {

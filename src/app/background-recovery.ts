@@ -23,7 +23,7 @@ export type BackgroundRecoveryOptions = RecoverOnStartOptions & {
 }
 
 /**
- * For a server without a shutdown hook: recovers what is dead at its start, then recovers workers, runs and adopted tables
+ * For a server without a shutdown hook: recovers what is dead at its start, then recovers workers, runs and tables of your own
  * and sends alerts for as long as the process lives. Never throws, and keeps no process from ending.
  */
 export async function startBackgroundRecovery(

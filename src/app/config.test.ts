@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { Mapping, UserRow } from '../features/adopted/mapping.ts'
-import { adoptedRun } from '../features/adopted/runs/status-mapping.ts'
+import { rowTraits } from '../features/adopted/runs/status-mapping.ts'
 import { addressMistake } from '../lib/files/database-address.ts'
 import { DEFAULT_POLICY, type Policy } from '../core/model/policy.ts'
 import { makePolicy } from '../lib/validate/policy-options.ts'
@@ -14,6 +14,7 @@ import { configFolder } from '../lib/files/config-file.ts'
 import { defineConfig, loadSettings, makeSettings } from './config.ts'
 import type { Settings } from '../contracts/settings.ts'
 import { ADOPTED_SECTION } from '../features/adopted/config.ts'
+import { STANDARD_TRAITS } from '../testing/traits.ts'
 
 const nothing = async (): Promise<undefined> => undefined
 
@@ -112,7 +113,11 @@ test('a policy is made of defaults, preset, the crawl, and the config, in this o
 test('a run is assessed with the current preset, and keeps the settings of its crawl', async () => {
   const production = await makeSettings({ preset: 'production' }, null)
   const stale = (kept: Partial<Policy>): unknown[] => {
-    const run = { source: 'shop', policy: { ...DEFAULT_POLICY, ...kept } } as Run
+    const run = {
+      source: 'shop',
+      policy: { ...DEFAULT_POLICY, ...kept },
+      traits: STANDARD_TRAITS,
+    } as Run
     const { staleAfterMs, onStale } = production.policyOf(run)
     return [staleAfterMs, onStale]
   }
@@ -122,7 +127,10 @@ test('a run is assessed with the current preset, and keeps the settings of its c
   assert.deepEqual(stale({ staleAfterMs: hours, onStale: 'fail' }), [hours, 'fail'])
   assert.deepEqual(stale({ staleAfterMs: half, onStale: 'keep' }), [half, 'keep'])
   const origins = production
-    .settingsOf('shop', { policy: { ...DEFAULT_POLICY, staleAfterMs: hours, onStale: 'fail' } })
+    .settingsOf('shop', {
+      policy: { ...DEFAULT_POLICY, staleAfterMs: hours, onStale: 'fail' },
+      traits: STANDARD_TRAITS,
+    })
     .filter(({ name }) => name === 'staleAfter' || name === 'onStale')
   assert.deepEqual(
     origins.map(({ value, origin }) => [value, origin]),
@@ -165,7 +173,8 @@ test('a config that Node does not read as a module is refused with what to call 
 test('a run started with settings that contradict the config is assessed with its own', async () => {
   const settings = await makeSettings({ policies: { p: { lease: '15s' } } }, 'unstuck.config.ts')
   const own = makePolicy({ heartbeat: '10s', lease: '30s' }).policy
-  const run = (policy: Policy) => settings.policyOf({ source: 'p', policy })
+  const run = (policy: Policy) =>
+    settings.policyOf({ source: 'p', policy, traits: STANDARD_TRAITS })
 
   assert.equal(run(own).leaseMs, 30_000)
   assert.equal(
@@ -184,7 +193,7 @@ const COURSES = {
 /** A run that is a row of the adopted table `courses`. */
 function makeAdoptedRun(settings: Settings, source = 'courses'): Run {
   const [table] = settings.section(ADOPTED_SECTION) as [Mapping]
-  return { source, policy: table.policy, adopted: adoptedRun(table, '7') } as Run
+  return { source, policy: table.policy, traits: rowTraits(table, '7') } as Run
 }
 
 test('a config setting that needs an unmapped status does not apply to the rows of that table', async () => {
@@ -260,12 +269,12 @@ test('settings of an adopted table are shown with their origin', async () => {
     assert.deepEqual(
       shown.map(({ name, value, origin }) => `${name} ${value} ${origin}`),
       [
-        'lease 5m adopted',
-        'maxSilence 1h adopted',
+        'lease 5m table',
+        'maxSilence 1h table',
         'staleAfter 15m preset',
         'onStale fail preset',
-        'onCrash fail adopted',
-        'runRetries 0 adopted',
+        'onCrash fail table',
+        'runRetries 0 table',
         'startupGrace 1m config',
       ],
     )

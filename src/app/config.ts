@@ -182,7 +182,7 @@ export function readSettings(
       traceSettings(run ? policyOf({ ...run, source }) : policyFor(source), {
         configured: configuredFor(source),
         preset: preset ? PRESETS[preset] : {},
-        ownOrigin: run?.adopted ? 'adopted' : 'crawl',
+        ownOrigin: run?.traits.origin ? 'table' : 'crawl',
       }),
     section: <T>(section: ConfigSection<T>) => read.get(section) as T,
   }

@@ -129,7 +129,7 @@ function throwIfUnreadable({ unreadable }: Store): void {
  */
 function isPastGrace({ run, policy, evidence }: AssessedRun): boolean {
   const { staleAfterMs, startupGraceMs } = policy
-  return run.adopted !== undefined && evidence.idleMs > (staleAfterMs ?? Infinity) + startupGraceMs
+  return !run.traits.ownerIsKnown && evidence.idleMs > (staleAfterMs ?? Infinity) + startupGraceMs
 }
 
 /** The same verdict on the same run or target. An applied one is always new. */

@@ -58,10 +58,10 @@ export async function adviseStart(
   return { ...advice, ...blockedBy, run, target, owner }
 }
 
-/** Returns the live run of a source. Of several adopted rows: one with an owner, else the newest. */
+/** Returns the live run of a source. Of several: one with an owner, else the newest. */
 async function findLiveRun(context: AssessContext, source: string): Promise<Run | null> {
   const newest = await context.store.liveRun(source)
-  if (!newest?.adopted) return newest
+  if (!newest || newest.traits.isOnlyLive) return newest
   const { runs } = await assess(context)
   return runs.filter(({ run }) => run.source === source).find(isHeld)?.run ?? newest
 }
@@ -70,7 +70,7 @@ async function findLiveRun(context: AssessContext, source: string): Promise<Run 
 async function refuseIfUnreadable(store: Store, source: string): Promise<void> {
   if (store.unreadable.length === 0) return
   const [last] = (await store.runs({ source, limit: 1 })).items
-  if (last && !last.adopted) return
+  if (last?.traits.origin === null) return
   const tables = store.unreadable.map(({ table, because }) => `${table} (${because})`)
   throw new StoreUnavailableError(
     `Whether ${source} is running is unknown: its rows may be in a table that cannot be read, ${tables.join(', ')}. ` +
@@ -82,8 +82,9 @@ function isHeld(assessed: AssessedRun): boolean {
   return assessed.owner ? !isLost(assessed.owner.assessment) : mayBeActive(assessed)
 }
 
-/** An adopted row may have an owner it does not name: while it is young or makes progress, a process may work on it. */
+/** While a run without a known owner is young or makes progress, a process that is not recorded may work on it. */
 function mayBeActive({ run, policy, decision, evidence }: AssessedRun): boolean {
-  if (!run.adopted || run.status !== 'running' || decision.action === 'leave') return false
+  const { ownerIsKnown } = run.traits
+  if (ownerIsKnown || run.status !== 'running' || decision.action === 'leave') return false
   return evidence.idleMs <= (policy.staleAfterMs ?? policy.abandonAfterMs)
 }

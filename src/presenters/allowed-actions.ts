@@ -1,14 +1,13 @@
 import {
   allowedRunActions,
   allowedTargetActions,
-  type RunAction,
   type RunFacts,
-  type TargetAction,
 } from '../core/decide/allowed-actions.ts'
 import { shortId, type RunId } from '../core/model/id.ts'
-import { describeRow, type Run } from '../core/model/run.ts'
+import type { Run } from '../core/model/run.ts'
 import { unstuckCommand } from '../lib/text/shell-command.ts'
 import type { Target } from '../core/model/target.ts'
+import { describeOrigin, type RunAction, type TargetAction } from '../core/model/traits.ts'
 import { otherLiveRun } from '../core/recovery/operator-actions.ts'
 import type { Store } from '../core/store/store.ts'
 
@@ -87,20 +86,21 @@ export function runActions(facts: RunFacts): AllowedAction[] {
 }
 
 function runActionText(name: RunAction, run: Run): ActionText {
-  const { id, source, adopted } = run
-  const what = adopted ? describeRow(adopted) : `the run of ${source}`
+  const { id, source } = run
+  const { origin } = run.traits
+  const what = origin ? describeOrigin(origin) : `the run of ${source}`
   const call = { path: `/api/runs/${id}/${name}` }
-  const queuesTargets = adopted
-    ? `go back in the queue, with the status that ${adopted.table} has for it. Your own program continues them.`
+  const queuesTargets = origin
+    ? `go back in the queue, with the status that ${origin.table} has for it. Your own program continues them.`
     : `go back in the queue, each ${FROM_PAGE}.`
   switch (name) {
     case 'cancel':
       return {
         label: 'Cancel',
         title: `Cancel ${what}`,
-        verb: adopted ? 'Cancel it' : 'Cancel the run',
-        about: adopted
-          ? `Writes the status that ${adopted.table} has for cancelled, if the row is unchanged. ${OWN_PROGRAM_WORKS}`
+        verb: origin ? 'Cancel it' : 'Cancel the run',
+        about: origin
+          ? `Writes the status that ${origin.table} has for cancelled, if the row is unchanged. ${OWN_PROGRAM_WORKS}`
           : 'Its workers stop after their current page. Saved data stays. It can be reverted.',
         isDestructive: true,
         takesReason: true,
@@ -110,8 +110,8 @@ function runActionText(name: RunAction, run: Run): ActionText {
       return {
         label: 'Resume',
         title: `Resume ${what}`,
-        about: adopted
-          ? `Writes the status that ${adopted.table} has for queued. Your own program continues it.`
+        about: origin
+          ? `Writes the status that ${origin.table} has for queued. Your own program continues it.`
           : 'Opens the run again: targets that are not done continue from their last saved pages.',
         takesReason: true,
         call,
@@ -205,10 +205,10 @@ export async function actionsOfTargets(
 }
 
 function targetActionText(name: TargetAction, { id, key, page }: Target, run: Run): ActionText {
-  const { adopted } = run
+  const { origin } = run.traits
   const call = { path: `/api/targets/${id}/${name}` }
-  const queued = adopted
-    ? `Writes the status that ${adopted.table} has for queued. Your own program continues it.`
+  const queued = origin
+    ? `Writes the status that ${origin.table} has for queued. Your own program continues it.`
     : `Puts it back in the queue, ${FROM_PAGE}.`
   switch (name) {
     case 'reset':
@@ -219,8 +219,8 @@ function targetActionText(name: TargetAction, { id, key, page }: Target, run: Ru
       return {
         label: 'Park',
         title: `Park ${key}`,
-        about: adopted
-          ? `Writes the status that ${adopted.table} has for parked. ${OWN_PROGRAM_WORKS}`
+        about: origin
+          ? `Writes the status that ${origin.table} has for parked. ${OWN_PROGRAM_WORKS}`
           : 'No worker claims it until it is unparked. It can be reverted.',
         isCounted: true,
         takesReason: true,

@@ -1,7 +1,7 @@
 import type { Alert } from '../features/alerts/store/store.ts'
 import type { SourceLock } from '../core/model/source-lock.ts'
 import { shortId } from '../core/model/id.ts'
-import { isAdoptedRow, type Run } from '../core/model/run.ts'
+import type { Run } from '../core/model/run.ts'
 import type { Liveness } from '../core/model/worker.ts'
 import { unstuckCommand } from '../lib/text/shell-command.ts'
 import type { AssessedRun, AssessedWorker, Assessment } from '../core/recovery/assess.ts'
@@ -49,7 +49,7 @@ export function listAttention(facts: AttentionFacts): AttentionItem[] {
 function describeFailures(run: Run): string | null {
   const { status, counts } = run
   const { targets } = counts
-  if (isAdoptedRow(run)) return status === 'failed' ? 'the run failed' : null
+  if (!run.traits.hasTargets) return status === 'failed' ? 'the run failed' : null
   const kinds = (['failed', 'parked', 'stuck'] as const).filter((kind) => targets[kind] > 0)
   if (kinds.length === 0) return status === 'failed' ? 'the run failed' : null
   const parts = kinds.map((kind, i) =>

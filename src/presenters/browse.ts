@@ -74,7 +74,7 @@ export function browseRuns(runs: readonly ListedRun[], now: Millis): BrowseList 
         run: id,
         cells: [
           shortId(id),
-          formatSource(run),
+          formatSource(run.source, run.origin),
           isStuck ? { text: health, style: 'bad' } : shortStatus(status),
           `${done}/${total}${plus}`,
           progressBar(done, total),

@@ -1,7 +1,8 @@
 import type { Severity } from '../core/decide/health.ts'
 import type { StartAction } from '../core/decide/start.ts'
 import { shortId } from '../core/model/id.ts'
-import { describeRow, type Run } from '../core/model/run.ts'
+import type { Run } from '../core/model/run.ts'
+import { describeOrigin } from '../core/model/traits.ts'
 import { unstuckCommand } from '../lib/text/shell-command.ts'
 import type { Millis } from '../core/model/time.ts'
 import { isLost, type Owner } from '../core/recovery/assess.ts'
@@ -69,12 +70,12 @@ function describeAdvice({ action, blockedBy, run, owner }: StartAdvice): string 
   if (blockedBy !== undefined)
     return `A dead row is in the way, and it cannot be ended here. ${blockedBy}.`
   const isKnown = action === 'wait' && owner !== null
-  return run?.adopted && !isKnown ? ROW_MEANING[action] : MEANING[action]
+  return run?.traits.ownerIsKnown === false && !isKnown ? ROW_MEANING[action] : MEANING[action]
 }
 
 function runSentence(run: Run, page: number, now: Millis): Sentence {
-  const { startedAt, createdAt, status, adopted } = run
-  const row = adopted ? `, ${describeRow(adopted)},` : ''
+  const { startedAt, createdAt, status, traits } = run
+  const row = traits.origin ? `, ${describeOrigin(traits.origin)},` : ''
   const since = startedAt === null ? '' : `, started ${formatAgo(startedAt, now)}`
   const saved = page > 0 ? `, page ${page} is saved` : ''
   return [

@@ -70,7 +70,7 @@ export function presentSummary(classified: ClassifiedRuns): Presented<SummaryVie
     { text: parts[2]!, style: dead.length > 0 ? 'bad' : undefined },
     '.',
   ]
-  const starter = nextStartCondition(resumable.map(({ run }) => run.adopted !== undefined))
+  const starter = nextStartCondition(resumable.map(({ run }) => run))
   return {
     view,
     severity,

@@ -2,7 +2,8 @@ import { workerSeverity, worstSeverity, type Severity, type Health } from '../co
 import { shortId, type TargetId } from '../core/model/id.ts'
 import { policyForGroup, type Policy } from '../core/model/policy.ts'
 import { optionNameOf } from '../lib/validate/policy-options.ts'
-import { describeRow, isAdoptedRow, isLive, type Run } from '../core/model/run.ts'
+import { isLive, type Run } from '../core/model/run.ts'
+import { describeOrigin } from '../core/model/traits.ts'
 import type { Target } from '../core/model/target.ts'
 import { humanizeDuration, type Millis } from '../core/model/time.ts'
 import type { OperatorContext } from '../core/recovery/context.ts'
@@ -177,7 +178,7 @@ function sectionsOf(
 ): Section[] {
   const { run, target, decision, outlook, trail, now } = explanation
   const history = trail.map((entry): Sentence => {
-    const isOther = !target && entry.target !== null && !isAdoptedRow(run)
+    const isOther = !target && entry.target !== null && run.traits.hasTargets
     return auditSentence(entry, now, isOther ? `target ${shortId(entry.target)}` : '')
   })
   const changes = outlook.changes.map((change): Sentence => [`- ${change}`])
@@ -201,7 +202,8 @@ function sectionsOf(
 
 function runSentences(run: Run, now: Millis): Sentence[] {
   const { extracted, skipped } = runView(run)
-  const pages = isAdoptedRow(run) ? '' : ` ${plural(run.counts.pages, 'page')} saved,`
+  const { hasTargets, origin } = run.traits
+  const pages = hasTargets ? ` ${plural(run.counts.pages, 'page')} saved,` : ''
   const sentences: Sentence[] = [
     [
       `Run ${shortId(run.id)} of `,
@@ -211,12 +213,12 @@ function runSentences(run: Run, now: Millis): Sentence[] {
       '.',
     ],
   ]
-  if (run.adopted) sentences.push([`It is ${describeRow(run.adopted)}.`])
+  if (origin) sentences.push([`It is ${describeOrigin(origin)}.`])
   sentences.push([
     `It is ${humanizeDuration(now - run.createdAt)} old: ${formatDoneOfTotal(run)} done,${pages} ` +
       `${plural(extracted, 'item')} extracted, ${skipped} skipped.`,
   ])
-  if (isAdoptedRow(run) && run.artifacts > 0)
+  if (!hasTargets && run.artifacts > 0)
     sentences.push(['It has a checkpoint or an output file to continue from.'])
   if (run.error !== null) sentences.push([{ text: `Error: ${run.error}`, style: 'bad' }])
   if (run.retryOf !== null)
@@ -258,7 +260,7 @@ function knownSentences({ run, target, owner, now }: Explanation): Sentence[] {
     ]
   }
   if (isLive(run.status))
-    return [[run.adopted ? 'No owner is known.' : 'No worker has it.'], lastChange]
+    return [[run.traits.ownerIsKnown ? 'No worker has it.' : 'No owner is known.'], lastChange]
   const ended = formatAgo(run.finishedAt, now)
   return [
     [`${target ? 'Its run' : 'It'} ended ${ended === 'now' ? 'just now' : ended}.`],

@@ -1,5 +1,6 @@
 import type { Severity } from '../core/decide/health.ts'
-import { describeRow, type AdoptedRef, type Run, type RunStatus } from '../core/model/run.ts'
+import type { Run, RunStatus } from '../core/model/run.ts'
+import { describeOrigin, type RunOrigin } from '../core/model/traits.ts'
 import type { TargetStatus } from '../core/model/target.ts'
 import { humanizeDuration, type Millis } from '../core/model/time.ts'
 import type { Evidence, Liveness } from '../core/model/worker.ts'
@@ -67,18 +68,17 @@ export function formatProcessCell({ label, pid, host }: ProcessRef): string {
   return label ?? `${pid} on ${host}`
 }
 
-type Adopted = { readonly adopted?: AdoptedRef | null | undefined }
-
-/** `portal-a`, and of a user's own table which row: `portal-a (row 4711 of runs)`. */
-export function formatSource({ source, adopted }: { readonly source: string } & Adopted): string {
-  return adopted ? `${source} (${describeRow(adopted)})` : source
+/** `portal-a`, or with the row of a table of your own: `portal-a (row 4711 of runs)`. */
+export function formatSource(source: string, origin: RunOrigin | null): string {
+  return origin ? `${source} (${describeOrigin(origin)})` : source
 }
 
-/** When such runs continue: `a worker starts`, or for rows of a user's own tables, when their program does. */
-export function nextStartCondition(areAdopted: readonly boolean[]): string {
+/** When these runs continue: `a worker starts`, or for rows of tables of your own, when your program does. */
+export function nextStartCondition(runs: readonly Pick<Run, 'traits'>[]): string {
   const program = 'your own program takes them up'
-  if (!areAdopted.includes(true)) return 'a worker starts'
-  return areAdopted.includes(false) ? `a worker starts, or ${program}` : program
+  const starters = new Set(runs.map(({ traits }) => traits.continuedBy))
+  if (!starters.has('own-program')) return 'a worker starts'
+  return starters.has('worker') ? `a worker starts, or ${program}` : program
 }
 
 /** `1 run`, `2 runs`. */

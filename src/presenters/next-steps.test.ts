@@ -8,6 +8,7 @@ import { ACTIONS, type Action } from '../core/model/verdict.ts'
 import type { Liveness } from '../core/model/worker.ts'
 import { explainNextSteps } from './next-steps.ts'
 import { decide, type Snapshot } from '../core/decide/recovery.ts'
+import { makeRowTraits, STANDARD_TRAITS } from '../testing/traits.ts'
 
 const NOW = 1_800_000_000_000
 const MINUTE = 60_000
@@ -33,6 +34,7 @@ function snapshot({ run = {}, target, owner }: Case): Snapshot {
       hasProgress: false,
       isComplete: false,
       isReopened: false,
+      traits: STANDARD_TRAITS,
       ...run,
     },
     target: target
@@ -240,6 +242,7 @@ const anySnapshot: fc.Arbitrary<Snapshot> = fc.record({
     hasProgress: fc.boolean(),
     isComplete: fc.constant(false),
     isReopened: fc.boolean(),
+    traits: fc.constantFrom(STANDARD_TRAITS, makeRowTraits()),
   }),
   target: fc.option(
     fc.record({
@@ -263,7 +266,10 @@ test('an adopted row is not described as handled by a worker', () => {
   for (const owner of ['present', 'gone', undefined] as const) {
     for (const status of ['running', 'interrupted', 'failed'] as const) {
       for (const run of [{}, old, { hasProgress: true }, { isReopened: true }]) {
-        const seen = snapshot({ run: { ...run, status, isAdopted: true, kind: 'single' }, owner })
+        const seen = snapshot({
+          run: { ...run, status, traits: makeRowTraits(), kind: 'single' },
+          owner,
+        })
         const { changes } = explainNextSteps(
           seen,
           decide(seen, DEFAULT_POLICY, NOW),
@@ -281,7 +287,7 @@ test('an adopted row is not described as handled by a worker', () => {
 
 test('a run without a known owner shows when it becomes stale, if that comes first', () => {
   const policy = { ...DEFAULT_POLICY, staleAfterMs: 5 * MINUTE, onStale: 'fail' as const }
-  const seen = snapshot({ run: { isAdopted: true, kind: 'single' } })
+  const seen = snapshot({ run: { traits: makeRowTraits(), kind: 'single' } })
   const told = explainNextSteps(seen, decide(seen, policy, NOW), policy, NOW)
   assert.match(told.changes[1]!, /for another 4 min, it is failed/)
   assert.deepEqual(told.policy.slice(0, 2), ['staleAfterMs', 'onStale'])

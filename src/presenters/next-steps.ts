@@ -20,23 +20,23 @@ export function explainNextSteps(
   now: Millis,
 ): NextSteps {
   const { run, target, owner } = snapshot
-  const byItself = run.isAdopted ? RECOVERED_BY_SERVER : RECOVERED_BY_WORKER
-  const takenUp = run.isAdopted ? CONTINUED_BY_OWN_PROGRAM : 'A worker that starts takes it up.'
+  const byItself = run.traits.recoveredBy === 'server' ? RECOVERED_BY_SERVER : RECOVERED_BY_WORKER
+  const isOwnProgram = run.traits.continuedBy === 'own-program'
+  const takenUp = isOwnProgram ? CONTINUED_BY_OWN_PROGRAM : 'A worker that starts takes it up.'
   switch (action) {
     case 'leave':
       if (target && target.status !== 'in_progress') {
         return { policy: [], changes: nextStepsOfTarget(target.status, run) }
       }
-      if (!isLive(run.status))
-        return { policy: [], changes: [run.isAdopted ? ENDED_ADOPTED : ENDED] }
+      if (!isLive(run.status)) return { policy: [], changes: [isOwnProgram ? ENDED_ROW : ENDED] }
       return owner
         ? nextStepsWhileAlive(snapshot, policy, now)
-        : { policy: [], changes: [run.isAdopted ? REOPENED_ADOPTED : REOPENED] }
+        : { policy: [], changes: [isOwnProgram ? REOPENED_ROW : REOPENED] }
     case 'alert':
       return {
         policy: ['maxSilenceMs', 'maxDurationMs', 'onStalled'],
         changes: [
-          `${run.isAdopted ? 'Anything that moves' : 'A saved page'} makes it well again, unless it is maxDuration that is over.`,
+          `${isOwnProgram ? 'Anything that moves' : 'A saved page'} makes it well again, unless it is maxDuration that is over.`,
           policy.onStalled === 'alert'
             ? "With `onStalled: 'resume'` or `'fail'` in its policy it would be stopped by itself; as it is, people are told."
             : `Its targets that stand still for too long are stopped one by one: the policy says ${policy.onStalled}.`,
@@ -49,7 +49,7 @@ export function explainNextSteps(
         changes: [
           // No worker holds a run that is not running, so there is nothing to release.
           run.status === 'running' ? byItself : takenUp,
-          ...(run.isAdopted
+          ...(isOwnProgram
             ? []
             : [
                 `After ${policy.maxCrashes} workers lost on a target alone, without a page in between, it is parked instead.`,
@@ -69,7 +69,7 @@ export function explainNextSteps(
         policy: ['onCrash', 'runRetries', 'onStalled', 'staleAfterMs', 'onStale'],
         changes: [
           byItself,
-          run.isAdopted
+          isOwnProgram
             ? 'What was saved is kept, and `unstuck revert` takes it back.'
             : 'What was saved is kept. `unstuck revert` takes it back, `unstuck resume` opens it again.',
         ],
@@ -100,19 +100,19 @@ export function explainNextSteps(
       return {
         policy: ['abandonAfterMs', 'autoClean'],
         changes: [
-          run.isAdopted
+          isOwnProgram
             ? 'It may still be continued; any progress keeps it for good.'
             : 'A worker that starts may still take it up; a saved page would keep it for ever.',
           policy.autoClean
-            ? `Its policy says autoClean: ${run.isAdopted ? '`unstuck serve`' : 'any worker that runs'} marks it within a minute.`
-            : `\`unstuck clean\` ${run.isAdopted ? 'ends it in your table' : 'marks it as “Timeout – auto-cleaned”'}; nothing is deleted, and \`unstuck revert\` takes it back.`,
+            ? `Its policy says autoClean: ${run.traits.recoveredBy === 'server' ? '`unstuck serve`' : 'any worker that runs'} marks it within a minute.`
+            : `\`unstuck clean\` ${isOwnProgram ? 'ends it in your table' : 'marks it as “Timeout – auto-cleaned”'}; nothing is deleted, and \`unstuck revert\` takes it back.`,
         ],
       }
     case 'resumable':
       return {
         policy: ['abandonAfterMs'],
         changes: [
-          run.isAdopted
+          isOwnProgram
             ? 'It is never cleaned by age. Your own program goes on with it, or ends it.'
             : 'It is never cleaned. A worker that starts goes on from its last saved pages.',
         ],
@@ -125,10 +125,10 @@ const RECOVERED_BY_WORKER =
 const RECOVERED_BY_SERVER =
   '`unstuck serve` does this within a minute of its time; `unstuck recover` does it now.'
 const CONTINUED_BY_OWN_PROGRAM = 'Your own program goes on with it, or takes it up.'
-const ENDED_ADOPTED = 'It has ended: only a person, or your own program, opens it again.'
+const ENDED_ROW = 'It has ended: only a person, or your own program, opens it again.'
 const ENDED = 'It has ended: only a person opens it again (`unstuck resume`, `unstuck retry`).'
 const REOPENED = 'Nothing automatic ends it until a worker has had it again.'
-const REOPENED_ADOPTED = 'Nothing automatic ends it until it has moved on.'
+const REOPENED_ROW = 'Nothing automatic ends it until it has moved on.'
 
 /** How long a run that says it is running, without a known owner, may be idle; null: no limit. */
 function msUntilStale(run: Snapshot['run'], policy: Policy, now: Millis): number | null {
@@ -140,18 +140,19 @@ function msUntilStale(run: Snapshot['run'], policy: Policy, now: Millis): number
 /** A target that no worker holds, by what it waits for. */
 function nextStepsOfTarget(
   status: Exclude<TargetStatus, 'in_progress'>,
-  { status: runStatus, isAdopted = false }: Snapshot['run'],
+  { status: runStatus, traits }: Snapshot['run'],
 ): string[] {
   const isRunLive = isLive(runStatus)
+  const isOwnProgram = traits.continuedBy === 'own-program'
   const also = isRunLive ? '' : ' and opens its run again'
   switch (status) {
     case 'planned':
-      if (isAdopted) return ['Your own program takes it up when its turn comes.']
+      if (isOwnProgram) return ['Your own program takes it up when its turn comes.']
       return isRunLive
         ? ['A worker claims it when its turn comes.']
         : ['Its run has ended: `unstuck resume` opens it again, and this target with it.']
     case 'done':
-      if (isAdopted) return ['It is done.']
+      if (isOwnProgram) return ['It is done.']
       return [`It is done. \`unstuck rewind\` has its pages fetched again${also}.`]
     case 'failed':
       return [`Nothing happens to it by itself: \`unstuck reset-failed\` tries it again${also}.`]
@@ -166,9 +167,9 @@ function nextStepsWhileAlive({ run, target }: Snapshot, policy: Policy, now: Mil
   const left = policy.maxSilenceMs - idle
   const then =
     policy.onStalled === 'alert' ? 'people are told' : `the policy says ${policy.onStalled}`
-  const dies = run.isAdopted
-    ? `If it falls silent, that is known after ${humanizeDuration(policy.leaseMs)}.`
-    : `If its worker dies, that is known within a second on this host; if it falls silent, after ${humanizeDuration(policy.leaseMs)}.`
+  const dies = run.traits.ownerIsKnown
+    ? `If its worker dies, that is known within a second on this host; if it falls silent, after ${humanizeDuration(policy.leaseMs)}.`
+    : `If it falls silent, that is known after ${humanizeDuration(policy.leaseMs)}.`
   const stands =
     left > 0
       ? `If it saves nothing for another ${humanizeDuration(left)}, it is stalled, and ${then}.`

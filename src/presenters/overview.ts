@@ -195,14 +195,16 @@ function summarize(overview: Overview): string {
   const rest = live.filter(({ health }) => health.severity !== 'stuck')
   const states = countBy(rest.map(({ health }) => health.state))
   const longest = Math.max(...stuck.map(({ health }) => now - health.since))
-  const isAnyAdopted = rest.some(({ run, health }) => health.state === 'waiting' && run.adopted)
+  const waitsForOwnProgram = rest.some(
+    ({ run, health }) => health.state === 'waiting' && run.traits.continuedBy === 'own-program',
+  )
   const parts = [
     stuck.length > 0 && `${plural(stuck.length, 'run')} stuck for ${formatAge(longest)}`,
     states.unknown && `${plural(states.unknown, 'run')} unknown`,
     states.paused && `${plural(states.paused, 'run')} paused`,
     states.interrupted && `${plural(states.interrupted, 'run')} interrupted, ready to continue`,
     states.waiting &&
-      `${plural(states.waiting, 'run')} waiting ${isAnyAdopted ? 'to be taken up' : 'for a worker'}`,
+      `${plural(states.waiting, 'run')} waiting ${waitsForOwnProgram ? 'to be taken up' : 'for a worker'}`,
     states.healthy && `${plural(states.healthy, 'run')} healthy`,
   ].filter(Boolean)
   const runs =

@@ -21,8 +21,8 @@ export type PolicySetting = {
   /** The group that it applies to; null: all. */
   readonly group: string | null
   readonly value: string | number | boolean | null
-  /** `crawl`: the crawl's own policy; `adopted`: the policy of a table; `config`: the config's policy for the source. */
-  readonly origin: 'default' | 'preset' | 'crawl' | 'adopted' | 'config'
+  /** `crawl`: the crawl's own policy; `table`: the policy of a table of your own; `config`: the config's policy for the source. */
+  readonly origin: 'default' | 'preset' | 'crawl' | 'table' | 'config'
 }
 
 export type PolicyLayers = {
@@ -31,7 +31,7 @@ export type PolicyLayers = {
   /** What the preset sets. */
   readonly preset: Partial<Policy>
   /** Where any other value was set. */
-  readonly ownOrigin: 'crawl' | 'adopted'
+  readonly ownOrigin: 'crawl' | 'table'
 }
 
 /** Returns every setting of a policy with its origin. */

@@ -4,6 +4,7 @@ import type { TargetStatus } from '../core/model/target.ts'
 import type { Timestamp } from '../core/model/time.ts'
 import type { Action } from '../core/model/verdict.ts'
 import type { Liveness } from '../core/model/worker.ts'
+import type { RunOrigin } from '../core/model/traits.ts'
 
 /** The records in what the library returns, `--json` prints and HTTP sends: plain data, ISO times, `null` for unknown. */
 
@@ -41,20 +42,10 @@ export type Run = {
   readonly resumable: boolean
   /** The run that this one repeats from the beginning. */
   readonly retryOf: string | null
-  /** The row of an adopted table that it is; null for a run of Unstuck's own tables. */
-  readonly adopted: AdoptedRow | null
+  /** The row of a table of your own that it is; null for a run of Unstuck's own tables. */
+  readonly origin: RunOrigin | null
   /** In a list: its error is longer than what is here. */
   readonly cut?: true
-}
-
-/** The row of an adopted table that is a run. */
-export type AdoptedRow = {
-  /** The name of the table in the config. */
-  readonly table: string
-  /** The key of the row; empty: the whole table is one run. */
-  readonly key: string
-  /** What can be done to it. */
-  readonly can: readonly string[]
 }
 
 /** The worker of a run with one target. */
@@ -106,7 +97,7 @@ export type Owner = {
   readonly host: string
   /** Its process id. */
   readonly pid: number
-  /** Its name in an adopted table, where it has no other. */
+  /** Its name in a table of your own, where it has no other. */
   readonly label: string | null
   /** When it started. */
   readonly startedAt: Timestamp
@@ -200,7 +191,7 @@ export type Worker = {
   readonly host: string
   /** Its process id. */
   readonly pid: number
-  /** Its name in an adopted table, where it has no other. */
+  /** Its name in a table of your own, where it has no other. */
   readonly label: string | null
   /** When it started. */
   readonly startedAt: Timestamp

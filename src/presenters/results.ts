@@ -126,6 +126,8 @@ export type RunDetail = Presented & {
   readonly run: ListedRun & {
     /** What it was queued with; null if nothing. */
     readonly input: unknown
+    /** Where its results are: saved as items, or in the datasets of its crawler. */
+    readonly results: 'items' | 'datasets'
   }
   /** Its counts. */
   readonly counts: Counts
@@ -158,7 +160,7 @@ export type Setting = {
   /** Its value. */
   readonly value: string | Rate | boolean | null
   /** Where it comes from. */
-  readonly origin: 'default' | 'preset' | 'crawl' | 'adopted' | 'config'
+  readonly origin: 'default' | 'preset' | 'crawl' | 'table' | 'config'
 }
 
 /** What `explain` returns. */
@@ -252,11 +254,11 @@ export type Recovery = Change &
     readonly planned: number
     /** Names exactly these verdicts: pass it back as `plan` to apply them and nothing else. */
     readonly plan: string
-    /** Adopted tables that could not be read: their rows were not assessed. */
+    /** Tables of your own that could not be read: their rows were not assessed. */
     readonly unreadable: readonly UnreadableTable[]
   }
 
-/** An adopted table that cannot be read. */
+/** A table of your own that cannot be read. */
 export type UnreadableTable = {
   /** Its name in the config. */
   readonly table: string

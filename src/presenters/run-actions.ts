@@ -1,8 +1,9 @@
 import * as operatorActions from '../core/recovery/operator-actions.ts'
 import { refuseCancel, refuseRetry, throwIf } from '../core/decide/allowed-actions.ts'
-import { canCancel, cancelledStatusSetting } from '../core/decide/cancel.ts'
+import { canCancel } from '../core/decide/cancel.ts'
 import { shortId, newId } from '../core/model/id.ts'
-import { isLive, isAdoptedRow, describeRow, type Run } from '../core/model/run.ts'
+import { isLive, type Run } from '../core/model/run.ts'
+import { describeOrigin } from '../core/model/traits.ts'
 import { unstuckCommand } from '../lib/text/shell-command.ts'
 import type { ActionContext } from '../core/recovery/context.ts'
 import { plural } from './format.ts'
@@ -34,7 +35,11 @@ export async function cancel(
       dryRun
         ? `${what}, ${run.status}, would be cancelled; its data would be kept.`
         : `${what} is cancelled; its data is kept.`,
-      ...(run.adopted ? [OWN_PROGRAM_CONTINUES] : claimed > 0 ? [describeClaimed(claimed)] : []),
+      ...(run.traits.continuedBy === 'own-program'
+        ? [OWN_PROGRAM_CONTINUES]
+        : claimed > 0
+          ? [describeClaimed(claimed)]
+          : []),
       ...(dryRun ? [NOTHING_CHANGED] : []),
     ],
     dryRun,
@@ -50,13 +55,11 @@ function describeClaimed(claimed: number): string {
   return `${plural(claimed, 'target')} in hand: work on it stops after the page.`
 }
 
-/** `To end it again: …`, or the setting that a row of a user's own table lacks for it. */
+/** `To end it again: …`, or the setting that is missing for it. */
 function howToEndAgain(run: Run): string[] {
   if (canCancel(run)) return [`To end it again: \`unstuck cancel ${shortId(run.id)}\``]
-  if (!isAdoptedRow(run)) return []
-  return [
-    `To end it again by hand, map ${cancelledStatusSetting(run.adopted!.table)} in the config.`,
-  ]
+  const { cancelSetting } = run.traits
+  return cancelSetting ? [`To end it again by hand, map ${cancelSetting} in the config.`] : []
 }
 
 export type ResumeResult = ActionResult & { readonly run: Run; readonly reopened: boolean }
@@ -77,13 +80,14 @@ export async function resume(
         ? `${what}, which is ${before}, would be opened again.`
         : `${what} is ${run.status} again.`,
   ]
-  if (targets > 0 && !isAdoptedRow(run))
+  if (targets > 0 && run.traits.hasTargets)
     sentences.push(`${plural(targets, 'failed or held target')} ${are} put back in line.`)
   if (dryRun) sentences.push(NOTHING_CHANGED)
   else if (run.status !== 'running') {
+    const { origin } = run.traits
     sentences.push(
-      run.adopted
-        ? `It is ${describeRow(run.adopted)}, and goes on when your own program takes it up.`
+      origin
+        ? `It is ${describeOrigin(origin)}, and goes on when your own program takes it up.`
         : 'It goes on when its worker starts: `unstuck work MODULE`, or `begin` in your code.',
     )
   }
@@ -157,7 +161,7 @@ export async function revert(
     ? [`Would revert ${what}, which is ${before}${back}.`, NOTHING_CHANGED]
     : [
         `Reverted ${what}: it is ${run.status}${back}.`,
-        `Nothing automatic ends it until ${run.adopted ? 'it has moved on' : 'a worker has claimed it again'}.`,
+        `Nothing automatic ends it until ${run.traits.ownerIsKnown ? 'a worker has claimed it again' : 'it has moved on'}.`,
         ...(isLive(before) ? [] : howToEndAgain(run)),
       ]
   const canUndo = undid === 'cancel' && !dryRun && canCancel(run)

@@ -1,7 +1,8 @@
 import { worstSeverity } from '../core/decide/health.ts'
 import { COMMAND_STORE, type Execution } from '../features/commands/store/store.ts'
 import { shortId } from '../core/model/id.ts'
-import { isLive, type Counts, type Run, isAdoptedRow, describeRow } from '../core/model/run.ts'
+import { isLive, type Counts, type Run } from '../core/model/run.ts'
+import { describeOrigin } from '../core/model/traits.ts'
 import { type Target, TARGET_STATUSES } from '../core/model/target.ts'
 import { type Millis, humanizeDuration, iso } from '../core/model/time.ts'
 import { unstuckCommand, runCommand } from '../lib/text/shell-command.ts'
@@ -105,7 +106,11 @@ function runReportView(report: RunReport) {
   const { owner, health } = assessed
   const isLiveRun = isLive(run.status)
   return {
-    run: { ...listedRunView(run, isLiveRun ? health : null, samples, now), input: run.input },
+    run: {
+      ...listedRunView(run, isLiveRun ? health : null, samples, now),
+      input: run.input,
+      results: run.traits.items,
+    },
     counts: countsView(run.counts),
     groups: groups.map(({ group, counts }) => ({ group, ...countsView(counts) })),
     needsAttention: needsAttention.map(targetView),
@@ -152,7 +157,7 @@ export function runSections(report: RunReport): Section[] {
     { heading: null, sentences: facts(report) },
     ...(run.kind === 'crawl' ? [targetCounts(report)] : []),
     ...(isSplit ? [groupsSection('Groups', groups, GROUPS_MAX)] : []),
-    ...(needsAttention.length > 0 && !isAdoptedRow(run) ? [attention(report)] : []),
+    ...(needsAttention.length > 0 && run.traits.hasTargets ? [attention(report)] : []),
     ...(executions.length > 0 ? [executionsSection(report)] : []),
     ...(audit.length > 0 ? [auditSection(report)] : []),
   ]
@@ -175,7 +180,7 @@ function headline(report: RunReport): Section {
 }
 
 function howToContinue({ run, assessed, executions }: RunReport): Sentence[] {
-  if (run.adopted)
+  if (run.traits.continuedBy === 'own-program')
     return run.status === 'interrupted' ? [['It continues when your own program takes it up.']] : []
   if (assessed.health.state !== 'orphaned' && run.status !== 'interrupted') return []
   const [last] = executions
@@ -188,17 +193,18 @@ function howToContinue({ run, assessed, executions }: RunReport): Sentence[] {
 function facts({ run, assessed, now }: RunReport): Sentence[] {
   const { done, total, skipped, attempt } = runView(run)
   const { counts } = run
+  const { origin, hasTargets } = run.traits
   const at = (moment: Millis): string =>
     `${formatAgo(moment, now)} (${iso(moment).slice(0, 19).replace('T', ' ')} UTC)`
   const unit = run.kind === 'crawl' ? 'targets' : 'done'
   const found: [string, Cell | null][] = [
     ['id', run.id],
-    ['row', run.adopted ? describeRow(run.adopted) : null],
+    ['row', origin ? describeOrigin(origin) : null],
     [
       'progress',
       `${progressBar(done, total)} ${formatDoneOfTotal(run)} ${unit}, ${percent(done, total)}`,
     ],
-    ['pages', isAdoptedRow(run) ? null : String(counts.pages)],
+    ['pages', hasTargets ? String(counts.pages) : null],
     ['items', `${counts.itemsNew} new, ${counts.itemsUpdated} updated, ${skipped} skipped`],
     ['created', at(run.createdAt)],
     [
@@ -291,7 +297,7 @@ function auditSection({ run, audit, now }: RunReport): Section {
     heading: 'History',
     sentences: audit.map(({ entry, key }): Sentence => {
       const what =
-        entry.target === null || isAdoptedRow(run)
+        entry.target === null || !run.traits.hasTargets
           ? 'the run'
           : (key ?? `target ${shortId(entry.target)}`)
       return [

@@ -70,7 +70,7 @@ type WithRun = { readonly run: Run }
 /** Columns that tables of runs share. */
 export const RUN = {
   id: left('RUN', ({ run }: WithRun) => shortId(run.id)),
-  source: flex('SOURCE', ({ run }: WithRun) => formatSource(run)),
+  source: flex('SOURCE', ({ run }: WithRun) => formatSource(run.source, run.traits.origin)),
   status: left('STATUS', ({ run }: WithRun) => formatRunStatus(run.status)),
   done: right('DONE', ({ run }: WithRun) => formatDoneOfTotal(run)),
   items: right('ITEMS', ({ run }: WithRun) => String(runView(run).extracted)),

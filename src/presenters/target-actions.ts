@@ -1,9 +1,7 @@
 import { isParkedOrStuck } from '../core/decide/allowed-actions.ts'
-import { isAdoptedId } from '../features/adopted/ids.ts'
 import { RefusedError, UsageError } from '../core/model/errors.ts'
 import { shortId, type RunId } from '../core/model/id.ts'
 import { isLive, type Run } from '../core/model/run.ts'
-import { isCrawlee } from '../core/model/crawlee.ts'
 import type { Target } from '../core/model/target.ts'
 import { unstuckCommand } from '../lib/text/shell-command.ts'
 import type { ActionContext } from '../core/recovery/context.ts'
@@ -26,8 +24,8 @@ export function describeReplanned(
 }
 
 /** `They go on when a worker starts.` */
-export function describeNextStart(runs: readonly RunId[]): string {
-  return `They go on when ${nextStartCondition(runs.map(isAdoptedId))}.`
+export function describeNextStart(runs: readonly Run[]): string {
+  return `They go on when ${nextStartCondition(runs)}.`
 }
 
 /** Parks targets. Those that are done or parked already are unchanged. */
@@ -99,7 +97,12 @@ async function endedRuns(store: Store, live: readonly string[]): Promise<Run[]> 
   return runs.filter(({ status }) => !isLive(status))
 }
 
-export const PARK_HINT = 'To set one aside: `unstuck park TARGET`.'
+const PARK_HINT = 'To set one aside: `unstuck park TARGET`.'
+
+/** How to park one of their targets, where that is possible. */
+export function parkHint(runs: readonly Run[]): string[] {
+  return runs.some(({ traits }) => traits.actions.includes('park')) ? [PARK_HINT] : []
+}
 
 /** Failed targets of one run: all, those that match, or this one. */
 export async function resetFailed(
@@ -108,12 +111,9 @@ export async function resetFailed(
   options: operatorActions.ResetOptions & { readonly dryRun: boolean },
 ): Promise<ActionResult> {
   const replanned = await operatorActions.resetFailed(context, run, options)
-  const sentences =
-    replanned.targets === 0
-      ? ['No failed target fits.']
-      : [describeNextStart([run]), ...(isAdoptedId(run) ? [] : [PARK_HINT])]
   return replannedResult(context.store, run, replanned, {
-    sentences,
+    nextSteps: (after) => [describeNextStart([after]), ...parkHint([after])],
+    unchanged: 'No failed target fits.',
     dryRun: options.dryRun,
     undo: null,
     command: unstuckCommand('reset-failed', [shortId(run)], {
@@ -141,11 +141,10 @@ export async function unpark(
     targets?.filter(isParkedOrStuck) ??
     (groups || dryRun ? [] : await listParked(context.store, run))
   const replanned = await operatorActions.unpark(context, run, { targets: ids, groups, dryRun })
-  const sentences =
-    replanned.targets === 0 ? ['Nothing is parked or held.'] : [describeNextStart([run])]
   const isWhole = parked.length === replanned.targets
   return replannedResult(context.store, run, replanned, {
-    sentences,
+    nextSteps: (after) => [describeNextStart([after])],
+    unchanged: 'Nothing is parked or held.',
     dryRun,
     undo: !dryRun && isWhole ? undoByPark(parked) : null,
     command: unparkCommand(run, selection),
@@ -180,17 +179,27 @@ async function replannedResult(
   store: Store,
   run: RunId,
   replanned: ReplanResult,
-  { sentences, dryRun, ...done }: Pick<ActionResult, 'sentences' | 'dryRun' | 'undo' | 'command'>,
+  {
+    nextSteps,
+    unchanged,
+    dryRun,
+    ...done
+  }: Pick<ActionResult, 'dryRun' | 'undo' | 'command'> & {
+    readonly nextSteps: (after: Run) => string[]
+    /** Explains why no target was changed. */
+    readonly unchanged: string
+  },
 ): Promise<ActionResult> {
-  const isAny = replanned.targets > 0
+  const after = (await store.run(run))!
+  const sentences =
+    replanned.targets > 0
+      ? [describeReplanned(run, replanned, dryRun), ...(dryRun ? [] : nextSteps(after))]
+      : [unchanged]
+  const isUnchanged = dryRun || replanned.targets === 0
   return {
-    run: await store.run(run),
+    run: after,
     targets: replanned.targets,
-    sentences: [
-      ...(isAny ? [describeReplanned(run, replanned, dryRun)] : []),
-      ...(isAny && dryRun ? [] : sentences),
-      ...(dryRun || !isAny ? [NOTHING_CHANGED] : []),
-    ],
+    sentences: [...sentences, ...(isUnchanged ? [NOTHING_CHANGED] : [])],
     dryRun,
     ...done,
   }
@@ -239,7 +248,7 @@ export async function rewind(
     sentences.push(`Who works on it now ${dryRun ? 'would lose' : 'loses'} it.`)
   if (!wasLive) sentences.push(`Run ${shortId(before.run)} ${isFetched} open again.`)
   sentences.push(
-    isCrawlee(run)
+    run.traits.items === 'datasets'
       ? 'What was saved stays; items that come again are updated if they have a key, else doubled.'
       : 'What was saved stays; items that come again are updated, not doubled.',
   )

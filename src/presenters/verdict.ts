@@ -1,5 +1,6 @@
 import { shortId, type RunId } from '../core/model/id.ts'
-import { describeRow, type AdoptedRef, type Run } from '../core/model/run.ts'
+import type { Run } from '../core/model/run.ts'
+import { describeOrigin, type RunOrigin } from '../core/model/traits.ts'
 import { blockedReason, type Decision, type Verdict } from '../core/model/verdict.ts'
 import type { AssessedRun } from '../core/recovery/assess.ts'
 import { LINES_MAX, omitted, plainText, type Sentence } from '../lib/text/sentence.ts'
@@ -53,8 +54,8 @@ function runSubject(run: RunId, source: string): Subject {
   return { kind: 'run', label: `run ${shortId(run)} of ${source}` }
 }
 
-function rowSubject(run: RunId, source: string, row: AdoptedRef): Subject {
-  return { kind: 'row', label: `run ${shortId(run)} of ${source} (${describeRow(row)})` }
+function rowSubject(run: RunId, source: string, row: RunOrigin): Subject {
+  return { kind: 'row', label: `run ${shortId(run)} of ${source} (${describeOrigin(row)})` }
 }
 
 /** What was decided about a run or one of its targets. */
@@ -76,11 +77,11 @@ export function assessedRunView({
   owner,
   evidence,
 }: AssessedRun): AssessedRunView {
-  const { id, source, adopted } = run
+  const { id, source, traits } = run
   return {
     ...runView(run),
     ...decisionView(run, decision),
-    subject: adopted ? rowSubject(id, source, adopted) : runSubject(id, source),
+    subject: traits.origin ? rowSubject(id, source, traits.origin) : runSubject(id, source),
     owner: owner && ownerView(owner),
     checkpoint:
       target && target.seq > 0 ? { page: target.page, pageTarget: target.pageTarget } : null,

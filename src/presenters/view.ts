@@ -27,13 +27,9 @@ export function runView(run: Run): json.Run {
     owner: run.owner === null ? null : { worker: run.owner, host: null, pid: null },
     resumable: run.status === 'interrupted',
     retryOf: run.retryOf,
-    adopted: adoptedView(run),
+    origin: run.traits.origin,
     ...(run.cut && { cut: true as const }),
   }
-}
-
-function adoptedView({ adopted }: Run): json.Run['adopted'] {
-  return adopted ? { table: adopted.table, key: adopted.key, can: [...adopted.can] } : null
 }
 
 export function countsView(counts: Counts): json.Counts {

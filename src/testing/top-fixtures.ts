@@ -59,7 +59,7 @@ export function makeRun(id: string, overrides: Partial<ListedRun> = {}): ListedR
     owner: null,
     resumable: false,
     retryOf: null,
-    adopted: null,
+    origin: null,
     pages: 80,
     planned: true,
     kind: 'crawl',

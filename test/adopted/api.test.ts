@@ -75,7 +75,7 @@ async function createApiTestContext(engine: Engine): Promise<ApiTestContext> {
   }
 }
 
-const keysOf = ({ items }: any): string[] => items.map(({ adopted }: any) => adopted.key)
+const keysOf = ({ items }: any): string[] => items.map(({ origin }: any) => origin.key)
 
 for (const engine of [sqliteEngine, postgresEngine]) {
   test(`${engine.name}: the API shows, recovers, counts and reverts rows of an adopted table`, async () => {
@@ -87,10 +87,10 @@ for (const engine of [sqliteEngine, postgresEngine]) {
     const rest = await api.get(`/api/runs?limit=2&after=${first.next}`)
     assert.deepEqual([...keysOf(first), ...keysOf(rest)], [IDS[1], IDS[0], IDS[2]])
     assert.equal(rest.next, null)
-    const [stale] = first.items.filter(({ adopted }: any) => adopted.key === IDS[0])
+    const [stale] = first.items.filter(({ origin }: any) => origin.key === IDS[0])
     const { run, commands } = await api.get(`/api/runs/${stale.id}`)
-    const row = { table: 'courses', key: IDS[0], can: ['cancel'] }
-    assert.deepEqual([run.adopted, run.health], [row, 'orphaned'])
+    const row = { table: 'courses', key: IDS[0] }
+    assert.deepEqual([run.origin, run.health], [row, 'orphaned'])
     assert.ok(!commands.some((command: string) => /retry|resume/.test(command)))
 
     const { plan, planned } = await api.get('/api/recovery')
@@ -117,7 +117,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       items.map(({ action }: any) => action),
       ['revert', 'fail'],
     )
-    await api.get('/api/runs?after=adopted.bm90IEpTT04', 400)
+    await api.get('/api/runs?after=sources.bm90IEpTT04', 400)
   })
 }
 
@@ -154,6 +154,6 @@ const KEEP = {
 
 test('a list cursor over tables is ignored by a store without tables', async () => {
   await using api = await createApiClient({ engine: postgresEngine })
-  const { error } = await api.get('/api/runs?after=adopted.e30', 400)
+  const { error } = await api.get('/api/runs?after=sources.e30', 400)
   assert.match(error.message, /not a place in a list/)
 })

@@ -168,10 +168,10 @@ test('for a targets table only owners of its own rows count, whatever the source
 
   const { runs: active } = assessment
   const owners = active.map(
-    ({ run, owner }) => `${run.adopted?.table} ${owner?.assessment.liveness}`,
+    ({ run, owner }) => `${run.traits.origin?.table} ${owner?.assessment.liveness}`,
   )
   assert.deepEqual(owners.sort(), ['targets silent', 'tenders present'])
-  const whole = active.find(({ run }) => run.adopted?.table === 'targets')
+  const whole = active.find(({ run }) => run.traits.origin?.table === 'targets')
   assert.match(whole?.owner?.evidence.label ?? '', /^row 1 of targets/)
 })
 

@@ -111,7 +111,7 @@ for (const engine of ENGINES) {
 
     const run = await ctx.run('courses', uuid(1))
     assert.equal(run.status, 'abandoned')
-    assert.partialDeepStrictEqual(run.adopted, { table: 'courses', key: uuid(1) })
+    assert.partialDeepStrictEqual(run.traits.origin, { table: 'courses', key: uuid(1) })
     const [entry] = await store.audit({ run: run.id, limit: 5 })
     assert.deepEqual([entry?.action, entry?.actor, entry?.source], ['abandon', 'a test', 'dead'])
     const { written, ...after } = entry!.after as { written: { error: string; finishedAt: string } }

@@ -60,13 +60,13 @@ test('own runs and those of the tables are listed page by page, newest first, wi
       )
   }
   const times = whole
-    .filter(({ adopted }) => adopted?.table === 'courses')
+    .filter(({ traits }) => traits.origin?.table === 'courses')
     .map((run) => run.createdAt)
   assert.deepEqual(
     times,
     times.toSorted((a, b) => b - a),
   )
-  const firstOfTheirs = whole.findIndex(({ adopted }) => adopted !== undefined)
+  const firstOfTheirs = whole.findIndex(({ traits }) => traits.origin !== null)
   assert.equal(firstOfTheirs, 30, 'those of today come before those of some minutes ago')
 
   const count = async (filter: Omit<RunFilter, 'limit'>) => (await all(filter, 9)).length
@@ -96,8 +96,8 @@ test('own runs and those of the tables are listed page by page, newest first, wi
     [['course 3', 'failed']],
     'of the others the newest run did not',
   )
-  assert.equal((await store.liveRun('course 1'))?.adopted?.table, 'courses')
-  assert.equal((await store.liveRun('own 1'))?.adopted, undefined)
+  assert.equal((await store.liveRun('course 1'))?.traits.origin?.table, 'courses')
+  assert.equal((await store.liveRun('own 1'))?.traits.origin, null)
 })
 
 /** Rows need not say what they crawl. */
@@ -134,14 +134,14 @@ for (const engine of [sqliteEngine, postgresEngine]) {
     })
     const { store } = ctx
     const keys = async (filter: Partial<RunFilter>) =>
-      (await store.runs({ limit: 9, ...filter })).items.map(({ adopted }) => adopted?.key)
+      (await store.runs({ limit: 9, ...filter })).items.map(({ traits }) => traits.origin?.key)
 
     assert.deepEqual(await keys({ source: 'jobs' }), ['a', 'b', 'd'])
     assert.deepEqual(await keys({ source: 'jobs', statuses: ['failed'] }), ['b', 'd'])
     assert.deepEqual(await keys({ source: 'x y' }), ['c'])
     assert.deepEqual(await keys({ source: 'x' }), [])
-    assert.equal((await store.liveRun('jobs'))?.adopted?.key, 'a')
-    assert.equal((await store.liveRun('x y'))?.adopted?.key, 'c')
+    assert.equal((await store.liveRun('jobs'))?.traits.origin?.key, 'a')
+    assert.equal((await store.liveRun('x y'))?.traits.origin?.key, 'c')
   })
 }
 
@@ -156,7 +156,7 @@ test('a short id that is the end of two names both, whatever was seen of them be
   })
   const { id } = await ctx.run('w', one)
   const fresh = await ctx.openAnother()
-  assert.equal((await fresh.run(id))?.adopted?.key, String(one))
+  assert.equal((await fresh.run(id))?.traits.origin?.key, String(one))
 
   const found = await fresh.idsEnding(shortId(id), 'run')
 
@@ -189,9 +189,13 @@ test('a row has the same ids always, and is found by them, and by their last dig
   )
   assert.deepEqual(await fresh.idsEnding(shortId(target!.id), 'target'), [target!.id])
   assert.deepEqual(await fresh.idsEnding(shortId(target!.id), 'run'), [])
-  for (const { id, adopted } of seen) assert.deepEqual((await fresh.run(id))?.adopted, adopted)
+  for (const { id, traits } of seen) assert.deepEqual((await fresh.run(id))?.traits, traits)
   assert.equal((await (await ctx.openAnother()).target(target!.id))?.key, 'seven')
   assert.equal(await fresh.run('00000000-0000-8000-8000-000000000000'), null)
   assert.equal(await fresh.run(newId()), null)
-  assert.equal(seen.find(({ adopted }) => adopted?.key === 'b')?.source, 'y', 'a source is a name')
+  assert.equal(
+    seen.find(({ traits }) => traits.origin?.key === 'b')?.source,
+    'y',
+    'a source is a name',
+  )
 })

@@ -127,7 +127,7 @@ test('open takes tables: their rows are summarized and recovered, all errors are
     [['fail', 'applied']],
   )
   assert.deepEqual(
-    active.map(({ adopted }) => adopted?.key),
+    active.map(({ origin }) => origin?.key),
     ['2'],
   )
   assert.equal((await unstuck.revert(verdicts[0]!.run)).run?.status, 'running')

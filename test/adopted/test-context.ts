@@ -95,7 +95,7 @@ export async function createAdoptedTestContext(
     async run(name, key) {
       const { items } = await store.runs({ limit: 200 })
       const found = items.find(
-        ({ adopted }) => adopted?.table === name && adopted.key === String(key),
+        ({ traits }) => traits.origin?.table === name && traits.origin.key === String(key),
       )
       if (!found) throw new Error(`there is no run of row ${key} of ${name}`)
       return found

@@ -105,7 +105,7 @@ test('check reports the row with a live owner, not a newer dead one', async () =
 
   const { action, run } = await adviseStart(ctx.operator, 'a')
 
-  assert.deepEqual([action, run?.adopted?.key], ['wait', '1'])
+  assert.deepEqual([action, run?.traits.origin?.key], ['wait', '1'])
 })
 
 test('a run that has only skipped what it knew is not dead, however old', async () => {

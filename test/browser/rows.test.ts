@@ -104,7 +104,8 @@ describe('rows of users’ own tables, and crawls of Crawlee’s', { skip: noChr
     await using http = await createHttpTestContext({ tokens: false })
     const id = newId()
     const store = await withStorages(http.store)
-    await store.enqueue({ id, source: 'crawlee/shop', kind: 'crawl', policy: DEFAULT_POLICY })
+    const queue = { id, source: 'crawlee/shop', kind: 'crawl', policy: DEFAULT_POLICY } as const
+    await store.enqueue({ ...queue, profile: 'requests' })
     await store.plan(
       id,
       ['/', '/a', '/b'].map((key) => ({ key, url: `http://shop.example${key}` })),

@@ -33,7 +33,7 @@ const TABLES = {
 /** Places in a merged list, as a caller could make them up. */
 function cursors(): string[] {
   const text = (value: unknown): string =>
-    `adopted.${Buffer.from(JSON.stringify(value)).toString('base64url')}`
+    `sources.${Buffer.from(JSON.stringify(value)).toString('base64url')}`
   const keys = ['9223372036854775808', '-1', '1e300', 'NaN', 'x', newId(), 'a\0b']
   const times = [-1, 1.5, 2 ** 53, 8.64e15 + 1, -8.64e15, 1e300, -1e300]
   const places = [

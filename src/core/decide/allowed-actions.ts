@@ -1,24 +1,16 @@
 import { AlreadyRunningError, RefusedError, UsageError } from '../model/errors.ts'
 import { shortId } from '../model/id.ts'
 import { cancelBlockedReason } from './cancel.ts'
-import { describeRow, isAdoptedRow, isLive, type AdoptedAction, type Run } from '../model/run.ts'
+import { isLive, type Run } from '../model/run.ts'
 import type { Target } from '../model/target.ts'
+import {
+  describeOrigin,
+  RUN_ACTIONS,
+  TARGET_ACTIONS,
+  type RunAction,
+  type TargetAction,
+} from '../model/traits.ts'
 import { decideRevert, type RevertFacts } from './revert.ts'
-
-/** In the order in which they are offered. */
-export const RUN_ACTIONS = [
-  'resume',
-  'reset-failed',
-  'unpark',
-  'retry',
-  'revert',
-  'cancel',
-  'delete',
-] as const
-export type RunAction = (typeof RUN_ACTIONS)[number]
-
-export const TARGET_ACTIONS = ['reset', 'unpark', 'park', 'rewind'] as const
-export type TargetAction = (typeof TARGET_ACTIONS)[number]
 
 /** Why an action is not accepted; null when it is. An operator action throws it. */
 type Refusal = RefusedError | AlreadyRunningError | UsageError | null
@@ -48,9 +40,9 @@ function changesRun(action: RunAction, run: Run): boolean {
     case 'retry':
       return canContinue
     case 'reset-failed':
-      return failed > 0 && !isAdoptedRow(run)
+      return failed > 0 && run.traits.hasTargets
     case 'unpark':
-      return parked + stuck > 0 && !isAdoptedRow(run)
+      return parked + stuck > 0 && run.traits.hasTargets
     case 'delete':
       return !isLive(run.status)
     case 'revert':
@@ -93,7 +85,7 @@ export function refuseResume(run: Run): Refusal {
   const { id, status, plannedAt, counts } = run
   const { planned, in_progress: claimed, failed, stuck, parked } = counts.targets
   const isLeft = planned + claimed + failed + stuck > 0 || plannedAt === null
-  if (isLive(status) || (isAdoptedRow(run) ? status !== 'succeeded' : isLeft)) return null
+  if (isLive(status) || (run.traits.hasTargets ? isLeft : status !== 'succeeded')) return null
   const why =
     parked > 0
       ? `all that is left of it is parked. Put it back with \`unstuck unpark --run ${shortId(id)}\``
@@ -103,7 +95,8 @@ export function refuseResume(run: Run): Refusal {
 
 export function refuseRetry(run: Run, otherLive: Run | null): Refusal {
   const refusal =
-    refuseAdopted(run, 'retried: no row is ever added there') ?? refuseOtherLive(run, otherLive)
+    refuseUnsupported(run, 'retry', 'retried: no row is ever added there') ??
+    refuseOtherLive(run, otherLive)
   if (refusal !== null) return refusal
   return isLive(run.status) && run.counts.targets.in_progress > 0
     ? new AlreadyRunningError(run.source, run.id, 'and a worker has it')
@@ -120,20 +113,21 @@ export function refuseRevert(
 }
 
 export function refuseDelete(run: Run, isDead: boolean): Refusal {
-  const refusal = refuseAdopted(run, 'deleted: no row is ever taken from there')
+  const refusal = refuseUnsupported(run, 'delete', 'deleted: no row is ever taken from there')
   if (refusal !== null || isDead || !isLive(run.status)) return refusal
   return new UsageError(`Run ${shortId(run.id)} is ${run.status}: only what has ended is deleted.`)
 }
 
 /** For all that puts targets back in the queue, which opens an ended run again. */
 function refuseReplan(run: Run, otherLive: Run | null): Refusal {
-  if (supports(run, 'resume')) return refuseOtherLive(run, otherLive)
-  return new RefusedError(`No status is mapped for resume on a run of ${run.adopted!.table}.`)
+  const { actions, origin } = run.traits
+  if (actions.includes('resume') || origin === null) return refuseOtherLive(run, otherLive)
+  return new RefusedError(`No status is mapped for resume on a run of ${origin.table}.`)
 }
 
-/** A source has at most one live run. */
-function refuseOtherLive({ source, adopted }: Run, otherLive: Run | null): Refusal {
-  if (!otherLive || adopted) return null
+/** Most sources have at most one live run. */
+function refuseOtherLive({ source, traits }: Run, otherLive: Run | null): Refusal {
+  if (!otherLive || !traits.isOnlyLive) return null
   return new AlreadyRunningError(source, otherLive.id, `which is ${otherLive.status}`)
 }
 
@@ -150,7 +144,10 @@ export function allowedTargetActions(
       case 'unpark':
         return isParkedOrStuck(target) && refuseReplan(run, otherLive) === null
       case 'park':
-        return ['planned', 'in_progress', 'failed'].includes(target.status) && supports(run, 'park')
+        return (
+          ['planned', 'in_progress', 'failed'].includes(target.status) &&
+          run.traits.actions.includes('park')
+        )
       case 'rewind':
         return target.page > 0 && refuseRewind(target, run, otherLive, { to: 0 }) === null
     }
@@ -174,7 +171,11 @@ export function refuseRewind(
   otherLive: Run | null,
   { to, next }: RewindOptions,
 ): Refusal {
-  const refusal = refuseAdopted(run, 'rewound: how far it is stands in your own columns')
+  const refusal = refuseUnsupported(
+    run,
+    'rewind',
+    'rewound: how far it is stands in your own columns',
+  )
   if (refusal !== null) return refusal
   if (!Number.isSafeInteger(to) || to < 0)
     return new UsageError('A target is rewound to a page: a whole number from 0.')
@@ -190,14 +191,15 @@ export function refuseRewind(
   return refuseOtherLive(run, otherLive)
 }
 
-/** Nothing is added to a user's own table or deleted there. */
-function refuseAdopted({ id, adopted }: Run, what: string): Refusal {
-  if (!adopted) return null
+/** Nothing is added to a table of your own or deleted there. */
+function refuseUnsupported(
+  { id, traits }: Run,
+  action: RunAction | TargetAction,
+  what: string,
+): Refusal {
+  const { actions, origin } = traits
+  if (actions.includes(action) || origin === null) return null
   return new RefusedError(
-    `Run ${shortId(id)} is ${describeRow(adopted)}, a table of your own: it cannot be ${what}.`,
+    `Run ${shortId(id)} is ${describeOrigin(origin)}, a table of your own: it cannot be ${what}.`,
   )
-}
-
-function supports({ adopted }: Run, action: AdoptedAction): boolean {
-  return !adopted || adopted.can.includes(action)
 }

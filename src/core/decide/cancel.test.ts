@@ -1,13 +1,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { AdoptedAction } from '../model/run.ts'
 import { canCancel, cancelHint, cancelBlockedReason } from './cancel.ts'
+import { makeRowTraits, STANDARD_TRAITS } from '../../testing/traits.ts'
+import type { RunTraits } from '../model/traits.ts'
 
 const id = '0199f1aa-0000-7000-8000-00004f2a91bc'
-const row = (key: string, can: AdoptedAction[]) => ({ id, adopted: { table: 'courses', key, can } })
+const row = (traits: Partial<RunTraits>) => ({
+  id,
+  traits: makeRowTraits({ cancelSetting: 'adopted.courses.statuses.cancelled', ...traits }),
+})
 
 test('a stored run can be cancelled, and so can a row whose table maps a cancelled status', () => {
-  for (const run of [{ id }, row('7', ['cancel'])]) {
+  for (const run of [{ id, traits: STANDARD_TRAITS }, row({ actions: ['cancel'] })]) {
     assert.equal(canCancel(run), true)
     assert.equal(cancelBlockedReason(run), null)
     assert.equal(cancelHint(run), '`unstuck cancel 4f2a91bc` ends it whatever it is')
@@ -15,7 +19,7 @@ test('a stored run can be cancelled, and so can a row whose table maps a cancell
 })
 
 test('the refusal to cancel a row names the missing status', () => {
-  const run = row('7', ['resume'])
+  const run = row({ actions: ['resume'] })
   assert.equal(canCancel(run), false)
   assert.match(
     cancelBlockedReason(run) ?? '',
@@ -25,7 +29,11 @@ test('the refusal to cancel a row names the missing status', () => {
 })
 
 test('a whole table of targets is not ended as one', () => {
-  const run = row('', ['resume', 'park'])
+  const run = row({
+    origin: { table: 'courses', key: '' },
+    actions: ['resume', 'park'],
+    cancelSetting: null,
+  })
   assert.match(cancelBlockedReason(run) ?? '', /whole table courses.*`unstuck park`/)
   assert.doesNotMatch(cancelHint(run), /cancel/)
 })

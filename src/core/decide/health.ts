@@ -40,7 +40,7 @@ export type Health = {
 }
 
 export type HealthFacts = {
-  readonly run: Pick<Run, 'id' | 'status' | 'lastActivityAt' | 'adopted'>
+  readonly run: Pick<Run, 'id' | 'status' | 'lastActivityAt' | 'traits'>
   readonly policy: Pick<
     Policy,
     'maxSilenceMs' | 'abandonAfterMs' | 'staleAfterMs' | 'onStale' | 'autoClean'
@@ -78,12 +78,13 @@ function classify(facts: HealthFacts): Classified {
     }
   }
   if (run.status === 'queued') {
-    const starter = run.adopted ? 'your own program' : 'a worker'
+    const starter = run.traits.continuedBy === 'worker' ? 'a worker' : 'your own program'
     return { state: 'waiting', severity: 'ok', because: `it is queued and waits for ${starter}` }
   }
   if (run.status === 'interrupted') return interrupted(facts)
   const idleMs = now - run.lastActivityAt
-  if (!owner && decision.action !== 'fail' && run.adopted) return withoutKnownOwner(facts, idleMs)
+  if (!owner && decision.action !== 'fail' && !run.traits.ownerIsKnown)
+    return withoutKnownOwner(facts, idleMs)
   if (!owner || owner.liveness === 'gone' || owner.liveness === 'silent') return orphaned(facts)
   if (owner.liveness === 'unknown')
     return { state: 'unknown', severity: 'attention', because: owner.because }
@@ -101,7 +102,8 @@ function classify(facts: HealthFacts): Classified {
 /** Continues with the next worker; needs attention when none came for as long as a run may be silent. */
 function interrupted({ run, policy, now }: HealthFacts): Classified {
   const idleMs = now - run.lastActivityAt
-  const starter = run.adopted ? 'your own program takes it up' : 'a worker starts'
+  const starter =
+    run.traits.continuedBy === 'worker' ? 'a worker starts' : 'your own program takes it up'
   return idleMs > policy.maxSilenceMs
     ? {
         state: 'interrupted',

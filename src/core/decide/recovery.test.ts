@@ -7,6 +7,7 @@ import { TARGET_STATUSES } from '../model/target.ts'
 import { ACTIONS, type Action } from '../model/verdict.ts'
 import type { Liveness } from '../model/worker.ts'
 import { decide, type Snapshot } from './recovery.ts'
+import { makeRowTraits, STANDARD_TRAITS } from '../../testing/traits.ts'
 
 const NOW = 1_800_000_000_000
 const MINUTE = 60_000
@@ -33,6 +34,7 @@ function snapshot({ run = {}, target = {}, owner = null, mayStillRun = false }: 
       hasProgress: false,
       isComplete: false,
       isReopened: false,
+      traits: STANDARD_TRAITS,
       ...run,
     },
     target: target && {
@@ -220,7 +222,7 @@ const cases: [string, Case, Action, RegExp][] = [
   ],
   [
     'a row of a table of one’s own is silent, which proves nothing',
-    { owner: 'silent', run: { ...single, isAdopted: true }, policy: { runRetries: 0 } },
+    { owner: 'silent', run: { ...single, traits: makeRowTraits() }, policy: { runRetries: 0 } },
     'fail',
     /^no sign of life with nothing done, once: /,
   ],
@@ -228,7 +230,7 @@ const cases: [string, Case, Action, RegExp][] = [
     'the same with progress, and nothing to put it back in line',
     {
       owner: 'silent',
-      run: { ...single, isAdopted: true, hasProgress: true },
+      run: { ...single, traits: makeRowTraits(), hasProgress: true },
       policy: { onCrash: 'fail' },
     },
     'fail',
@@ -236,13 +238,13 @@ const cases: [string, Case, Action, RegExp][] = [
   ],
   [
     'a row has a checkpoint and no pages',
-    { owner: 'gone', run: { ...single, isAdopted: true }, target: { hasProgress: true } },
+    { owner: 'gone', run: { ...single, traits: makeRowTraits() }, target: { hasProgress: true } },
     'resume',
     /; goes on from its last checkpoint$/,
   ],
   [
     'a row has brought something, and has no checkpoint',
-    { owner: 'gone', run: { ...single, isAdopted: true, hasProgress: true } },
+    { owner: 'gone', run: { ...single, traits: makeRowTraits(), hasProgress: true } },
     'resume',
     /; goes on with what it has$/,
   ],
@@ -386,6 +388,7 @@ const anySnapshot: fc.Arbitrary<Snapshot> = fc.record({
     hasProgress: fc.boolean(),
     isComplete: fc.constant(false),
     isReopened: fc.boolean(),
+    traits: fc.constantFrom(STANDARD_TRAITS, makeRowTraits()),
   }),
   target: fc.option(
     fc.record({

@@ -1,6 +1,7 @@
 import type { Policy } from '../model/policy.ts'
 import { isLive, type RunKind, type RunStatus } from '../model/run.ts'
 import type { TargetStatus } from '../model/target.ts'
+import type { RunTraits } from '../model/traits.ts'
 import { humanizeDuration, type Millis } from '../model/time.ts'
 import type { Action, Decision } from '../model/verdict.ts'
 import { assessProgress, type LivenessAssessment } from './liveness.ts'
@@ -22,8 +23,7 @@ export type Snapshot = {
     readonly hasProgress: boolean
     /** A person took back an earlier verdict: nothing automatic touches it until it has an owner again. */
     readonly isReopened: boolean
-    /** It is a row of a user's own table: only recovery manages it. */
-    readonly isAdopted?: boolean
+    readonly traits: RunTraits
   }
   /** Null when the run as a whole is judged. */
   readonly target: {
@@ -92,8 +92,8 @@ function withOwnerPresent(
 
 function withOwnerLost(snapshot: Snapshot, owner: LivenessAssessment, policy: Policy): Decision {
   const { run, target, mayStillRun = false } = snapshot
-  // Silence proves nothing about the owner of a user's own row, and the verdict is written to the user's table.
-  const isUnproven = run.isAdopted && owner.liveness === 'silent'
+  // Silence does not prove that an unrecorded owner has ended.
+  const isUnproven = !run.traits.ownerIsKnown && owner.liveness === 'silent'
   const end = isUnproven ? 'no sign of life' : 'process ended unexpectedly'
   if (target && target.crashesAlone >= policy.maxCrashes) {
     return verdict(
@@ -135,9 +135,8 @@ function hasAnyProgress(run: Snapshot['run'], target: Snapshot['target']): boole
 function withoutOwner({ run }: Snapshot, policy: Policy, now: Millis): Decision {
   const age = now - run.createdAt
   const idle = now - run.lastActivityAt
-  // A row of a user's own table may have an owner that it does not name.
   const noOwner =
-    run.isAdopted && run.status === 'running' ? 'no owner is known' : 'no worker has it'
+    !run.traits.ownerIsKnown && run.status === 'running' ? 'no owner is known' : 'no worker has it'
   if (run.isReopened)
     return verdict('leave', 'an operator reopened it, and no worker has had it since')
   // Only a run with status running can be stale: a queued or interrupted run has no owner.

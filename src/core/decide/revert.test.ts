@@ -14,13 +14,12 @@ import {
   type RevertDecision,
   type RevertFacts,
 } from './revert.ts'
+import { makeRowTraits, STANDARD_TRAITS } from '../../testing/traits.ts'
 
 const NOW = 1_800_000_000_000
 const RUN = '00000000-0000-7000-8000-0000000000a1'
 const RETRY = '00000000-0000-7000-8000-0000000000b2'
 const NEWER = '00000000-0000-7000-8000-0000000000c3'
-
-const ROW = { table: 'jobs', key: '7', can: [] }
 
 function aRun(status: RunStatus, more: Partial<Run> = {}): Run {
   return {
@@ -53,6 +52,7 @@ function aRun(status: RunStatus, more: Partial<Run> = {}): Run {
     error: null,
     owner: null,
     policy: DEFAULT_POLICY,
+    traits: STANDARD_TRAITS,
     ...more,
   }
 }
@@ -281,7 +281,7 @@ const refusals: [string, Partial<RevertFacts> & { run: Run }, RegExp, boolean?][
   [
     'recovery put a row of a table of one’s own back in line',
     {
-      run: aRun('interrupted', { kind: 'single', adopted: ROW }),
+      run: aRun('interrupted', { kind: 'single', traits: makeRowTraits() }),
       trail: [onTarget('resume', 't', 'planned')],
       targets: [aTarget('t', 'planned')],
     },
@@ -289,7 +289,7 @@ const refusals: [string, Partial<RevertFacts> & { run: Run }, RegExp, boolean?][
   ],
   [
     'a row failed by itself, and there is no word to put it back in line',
-    { run: aRun('failed', { kind: 'single', adopted: ROW }), trail: [] },
+    { run: aRun('failed', { kind: 'single', traits: makeRowTraits() }), trail: [] },
     /^it failed by itself; nothing was done to it$/,
   ],
   [

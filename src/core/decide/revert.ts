@@ -122,7 +122,7 @@ const SECOND_MS = 1_000
 const MINUTE_MS = 60_000
 
 /**
- * Returns true if a row of a user's own table still holds what the entry recorded. The column may hold less of it: the
+ * Returns true if a row of a table of your own still holds what the entry recorded. The column may hold less of it: the
  * beginning of an error, a time to the second, or a day, which counts as its end.
  */
 export function isUnchanged(
@@ -143,7 +143,7 @@ function whyNotRevertible(run: Run, done: readonly AuditedAction[], isReverted: 
   const last = done[0]
   if (!last) {
     const since = isReverted ? ' since it was reverted' : ''
-    const again = run.adopted?.can.includes('resume') === false ? '' : OPENS_AGAIN
+    const again = run.traits.actions.includes('resume') ? OPENS_AGAIN : ''
     return run.status === 'succeeded' || run.status === 'failed'
       ? `it ${run.status} by itself; nothing was done to it${since}${again}`
       : `nothing was done to it${since}`
@@ -153,13 +153,13 @@ function whyNotRevertible(run: Run, done: readonly AuditedAction[], isReverted: 
     return `it had ended before; what was done is its retry ${shortId(retry)}, which \`unstuck cancel ${shortId(retry)}\` ends`
   }
   if ((last.action === 'resume' || last.action === 'replan') && !reopensRun(last)) {
-    return run.adopted
+    return run.traits.continuedBy === 'own-program'
       ? `recovery put it back in line, and it is your own program's again. ${STOOD_THERE}`
       : 'recovery put its work back in line, where it goes on from its cursor: nothing was taken from it'
   }
   if (reopensRun(last) && isLive(run.status)) {
     const id = shortId(run.id)
-    return run.adopted
+    return run.traits.continuedBy === 'own-program'
       ? `the last thing done to it was ${last.action}, which put it back in line. ${STOOD_THERE}`
       : `the last thing done to it was ${last.action}, which took nothing away; \`unstuck cancel ${id}\` would end it`
   }

@@ -1,6 +1,7 @@
 import { changePolicy, DEFAULT_POLICY, isLeaseTooShort, type Policy } from './policy.ts'
-import type { AdoptedRun, Run } from './run.ts'
-import { blockedReason, type Action } from './verdict.ts'
+import type { Run } from './run.ts'
+import type { RunTraits } from './traits.ts'
+import type { Action } from './verdict.ts'
 
 /** How old a run without a known owner may get before it is failed. */
 export const PRESETS = {
@@ -24,17 +25,18 @@ export const NO_OVERRIDES: PolicyOverrides = { preset: null, policies: {} }
 declare const made: unique symbol
 /** Returns the policy that applies to a run now. Only `makePolicyOf` makes one. */
 export type PolicyOf = ((run: PolicySubject) => Policy) & { readonly [made]: true }
-export type PolicySubject = Pick<Run, 'source' | 'policy' | 'adopted'>
+export type PolicySubject = Pick<Run, 'source' | 'policy' | 'traits'>
 
 /** Applies the config's overrides, which may be newer than the run, to the policy stored with the run. */
 export function makePolicyOf(overrides: PolicyOverrides): PolicyOf {
-  const policyOf = ({ source, policy: stored, adopted }: PolicySubject): Policy => {
-    // The policy of a table was made just now and includes the preset.
-    const base = adopted ? stored : withPreset(stored, overrides.preset)
+  const policyOf = ({ source, policy: stored, traits }: PolicySubject): Policy => {
+    // The policy of a table of your own was made just now and includes the preset.
+    const isRow = traits.origin !== null
+    const base = isRow ? stored : withPreset(stored, overrides.preset)
     const policy = changePolicy(base, policyOverride(overrides, source))
     // An override that does not fit the stored policy must not keep the run from being assessed.
     if (isLeaseTooShort(policy)) return base
-    return adopted ? limitToTableActions(policy, stored, adopted) : policy
+    return isRow ? limitToTableActions(policy, stored, traits) : policy
   }
   return policyOf as PolicyOf
 }
@@ -63,8 +65,8 @@ function withPreset(stored: Policy, preset: Preset | null): Policy {
 }
 
 /** Ignores settings that the table has no status for, and retries, because no row is ever added there. */
-function limitToTableActions(policy: Policy, stored: Policy, adopted: AdoptedRun): Policy {
-  const isPossible = (action: Action): boolean => blockedReason({ adopted }, { action }) === null
+function limitToTableActions(policy: Policy, stored: Policy, { blocked }: RunTraits): Policy {
+  const isPossible = (action: Action): boolean => blocked[action] === undefined
   const { onCrash, onStalled } = policy
   return {
     ...policy,

@@ -2,6 +2,7 @@ import type { RunId, WorkerId } from './id.ts'
 import type { Policy } from './policy.ts'
 import type { TargetStatus } from './target.ts'
 import type { Millis } from './time.ts'
+import type { RunTraits } from './traits.ts'
 
 export const RUN_STATUSES = [
   'queued',
@@ -36,31 +37,6 @@ export type Counts = {
   readonly skipped: number
   /** Writes by a claim that was no longer the current one. */
   readonly refused: number
-}
-
-/** The row of a user's own table that a run, or a target, is. */
-export type AdoptedRef = {
-  /** The table's name in the config. */
-  readonly table: string
-  /** The row's own id, as text. */
-  readonly key: string
-}
-
-/** What a person can have done to rows of a table of their own, where it has the words for it. */
-export const ADOPTED_ACTIONS = ['cancel', 'resume', 'park'] as const
-export type AdoptedAction = (typeof ADOPTED_ACTIONS)[number]
-
-/** A run that is such a row, or such a table. */
-export type AdoptedRun = AdoptedRef & {
-  /** Actions that its table has a status for, whatever the row's status is: all others are refused. */
-  readonly can: readonly AdoptedAction[]
-  /** Verdicts that its table has no word for, each with what to map; left out when there is none. */
-  readonly cannot?: Readonly<Record<string, string>>
-}
-
-/** `row 4711 of courses`; a table of targets is one run as a whole. */
-export function describeRow({ table, key }: AdoptedRef): string {
-  return key === '' ? `the table ${table}` : `row ${key} of ${table}`
 }
 
 /** One execution for a source. */
@@ -99,15 +75,10 @@ export type Run = {
   readonly owner: WorkerId | null
   /** As given when the run was queued or last worked on, so that any process can judge it. */
   readonly policy: Policy
-  /** Left out for a run of our own. */
-  readonly adopted?: AdoptedRun
-  /** Of a row in a user's own table: what stood there when it was read. */
+  /** What can be done with it. */
+  readonly traits: RunTraits
+  /** Of a row in a table of your own: identifies its values when it was read. */
   readonly rowHash?: string
-}
-
-/** It is one row of a user's own table, and has no known targets. */
-export function isAdoptedRow({ adopted, kind }: Pick<Run, 'adopted' | 'kind'>): boolean {
-  return adopted !== undefined && kind === 'single'
 }
 
 export function countOpenTargets(counts: Counts): number {

@@ -1,5 +1,6 @@
-import type { AdoptedRef, AdoptedRun, Run, RunStatus } from './run.ts'
+import type { Run, RunStatus } from './run.ts'
 import type { TargetStatus } from './target.ts'
+import type { RunOrigin } from './traits.ts'
 import type { Evidence, Liveness } from './worker.ts'
 
 export const ACTIONS = [
@@ -87,26 +88,27 @@ export type Verdict = Decision & {
   readonly applied: boolean
   /** Why it cannot be applied: the user's table has no status for it. Omitted if it can be applied. */
   readonly blockedBy?: string
-  /** The row of a user's own table that the run is; left out for all else, and for targets in such a table. */
-  readonly row?: AdoptedRef
+  /** The row of a table of your own that the run is; omitted for all else, and for targets in such a table. */
+  readonly row?: RunOrigin
 }
+
+type WithTraits = Pick<Run, 'traits'>
 
 /** For a verdict about this run, or about its one target. */
-export function rowOf({ adopted, kind }: Pick<Run, 'adopted' | 'kind'>): Pick<Verdict, 'row'> {
-  return adopted && kind === 'single' ? { row: adopted } : {}
+export function rowOf({ traits: { origin, hasTargets } }: WithTraits): Pick<Verdict, 'row'> {
+  return origin && !hasTargets ? { row: origin } : {}
 }
 
-/** What a user's own table lacks for this verdict on its rows; null when nothing. */
+/** Returns the setting that is missing for this verdict on the run; null if it can be applied. */
 export function blockedReason(
-  { adopted }: WithAdoptedRun,
+  { traits }: WithTraits,
   { action }: Pick<Decision, 'action'>,
 ): string | null {
-  return adopted?.cannot?.[action] ?? null
+  return traits.blocked[action] ?? null
 }
-type WithAdoptedRun = { readonly adopted?: Pick<AdoptedRun, 'cannot'> }
 
 /** The same as a part of the verdict. */
-export function blockedField(run: WithAdoptedRun, decision: Decision): Pick<Verdict, 'blockedBy'> {
+export function blockedField(run: WithTraits, decision: Decision): Pick<Verdict, 'blockedBy'> {
   const blockedBy = blockedReason(run, decision)
   return blockedBy === null ? {} : { blockedBy }
 }

@@ -25,7 +25,7 @@ export function hasProgress({ counts, progress, artifacts }: Run): boolean {
 
 /** A run's part of what `decide` looks at. */
 export function runSnapshot(run: Run): Snapshot['run'] {
-  const { status, kind, createdAt, startedAt, resumedAt, lastActivityAt, retries } = run
+  const { status, kind, createdAt, startedAt, resumedAt, lastActivityAt, retries, traits } = run
   return {
     status,
     kind,
@@ -37,7 +37,7 @@ export function runSnapshot(run: Run): Snapshot['run'] {
     isComplete: run.plannedAt !== null && countOpenTargets(run.counts) === 0,
     hasProgress: hasProgress(run),
     isReopened: run.reopenedAt !== null,
-    isAdopted: run.adopted !== undefined,
+    traits,
   }
 }
 
@@ -72,7 +72,7 @@ export type Assessment = {
   readonly runs: readonly AssessedRun[]
   readonly workers: readonly AssessedWorker[]
   readonly observations: readonly WorkerObservation[]
-  /** Adopted tables that could not be read: what is in them was not assessed. */
+  /** Tables of your own that could not be read: their rows were not assessed. */
   readonly unreadable: readonly UnreadableTable[]
   /** Of the runs, the workers and the tables. */
   readonly severity: Severity
@@ -117,13 +117,13 @@ function assessRuns<T extends OnlyTarget>(
     assessment: assessLiveness(observation.evidence, options.observer),
   }))
   const byId = new Map(owners.map((owner) => [owner.worker.id, owner]))
-  // The owner of an adopted row is no evidence about other runs of the same source.
+  // An owner is no evidence about other live runs of the same source.
   const byCrawl = Map.groupBy(owners, ({ worker, run }) => run ?? worker.source)
   return live.map((one) => {
     const { run } = one
     const owner =
       run.kind === 'crawl'
-        ? mostAlive(byCrawl.get(run.adopted ? run.id : run.source) ?? [])
+        ? mostAlive(byCrawl.get(run.traits.isOnlyLive ? run.source : run.id) ?? [])
         : (run.owner !== null && byId.get(run.owner)) || null
     return assessOne(one, owner, options)
   })

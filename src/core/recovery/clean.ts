@@ -98,8 +98,8 @@ export async function cleanRun(
 
 async function abandonRun(context: OperatorContext, assessed: AssessedRun): Promise<boolean> {
   const { store } = context
-  // An adopted row is written once: run and target are the same row.
-  if (assessed.run.counts.targets.in_progress === 0 || assessed.run.adopted)
+  // A row of a table of your own is written once: run and target are the same row.
+  if (assessed.run.counts.targets.in_progress === 0 || assessed.run.traits.origin)
     return applyRunVerdict(context, { ...assessed, owner: null })
   // The worker is lost and not recovered yet: first take back its claims, with the usual fence.
   await releaseLostClaims(context, assessed, await waitForHeartbeats(context))

@@ -13,7 +13,6 @@ import { NotFoundError, RefusedError, UsageError } from '../model/errors.ts'
 import { newId, shortId, type RunId, type TargetId } from '../model/id.ts'
 import { INTEGER_MAX } from '../model/limits.ts'
 import type { Run } from '../model/run.ts'
-import { isCrawlee } from '../model/crawlee.ts'
 import type { Target } from '../model/target.ts'
 import type {
   DeleteResult,
@@ -92,8 +91,8 @@ export async function revert(
 ): Promise<RevertResult> {
   const { store, actor } = context
   for (let attempt = 1; ; attempt++) {
-    // Changes of adopted rows by a process that died are in the audit trail only after this.
-    if (!dryRun && (await getRun(store, id)).adopted) await store.settle(id)
+    // Changes of rows of your own tables by a process that died are in the audit trail only after this.
+    if (!dryRun && (await getRun(store, id)).traits.origin) await store.settle(id)
     const run = await getRun(store, id)
     const decision = decideRevert(await loadRevertFacts(store, run))
     if (decision.action === 'refuse') throw refuseRevert(run, decision)
@@ -188,15 +187,14 @@ export async function rewind(
   const run = await getRun(store, target.run)
   throwIf(refuseRewind(target, run, await otherLiveRun(store, run), options))
   if (options.dryRun) return target
-  // A request of Crawlee is its cursor.
-  const { cursor = isCrawlee(run) ? target.cursor : null } = options
+  const { cursor = run.traits.rewindKeepsCursor ? target.cursor : null } = options
   await store.rewind({ target: id, to, next, cursor, actor, because: `rewound by ${actor}` })
   return getTarget(store, id)
 }
 
-/** Returns another live run of the source. A user's own table may have several live rows of a source. */
+/** Returns another live run of the source. */
 export async function otherLiveRun(store: Store, run: Run): Promise<Run | null> {
-  const live = run.adopted ? null : await store.liveRun(run.source)
+  const live = run.traits.isOnlyLive ? await store.liveRun(run.source) : null
   return live?.id === run.id ? null : live
 }
 

@@ -159,13 +159,15 @@ export function runMoveOf(
   const { run, decision, owner, evidence } = assessed
   const to = RUN_STATUS_AFTER[decision.action]
   if (to !== 'interrupted' && to !== 'failed' && to !== 'abandoned') return undefined
-  const { status, lastActivityAt, adopted, rowHash } = run
+  const { status, lastActivityAt, rowHash, traits } = run
   // Of a run that is worked on, the attempt that was judged; else all that was seen of it.
   const expected = owner
     ? { status, resumes: run.resumes }
     : { status, lastActivityAt, isUnclaimed: true }
   const precondition =
-    adopted && rowHash !== undefined ? { ...expected, row: { ...adopted, rowHash } } : expected
+    traits.origin && rowHash !== undefined
+      ? { ...expected, row: { ...traits.origin, rowHash } }
+      : expected
   return { run: run.id, to, ...decision, evidence, actor, expected: precondition }
 }
 

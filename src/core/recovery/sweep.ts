@@ -56,7 +56,7 @@ export async function sweep(store: Store, options: SweepOptions): Promise<Verdic
     if (lost && observation.worker.id === options.self) continue
     for await (const batch of pendingVerdicts(store, observation, assessment, options)) {
       pending.push(...batch)
-      // Workers with few claims each, as in adopted tables, share a batch.
+      // Workers with few claims each, as in tables of your own, share a batch.
       if (pending.length >= BATCH_SIZE) await applyPending()
     }
     const isUnfiltered = !options.dryRun && !options.filter
@@ -85,7 +85,8 @@ async function* pendingVerdicts(
   for (;;) {
     const batch: HeldTarget[] = await store.claimsOf(worker.id, after, BATCH_SIZE)
     const mayHoldLock =
-      isLost(assessment) && batch.some(({ run }) => run.kind === 'single' && !run.adopted)
+      isLost(assessment) &&
+      batch.some(({ run }) => run.kind === 'single' && run.traits.origin === null)
     const locks = mayHoldLock
       ? await locksOfLost(store, { worker, evidence }, assessment)
       : NO_LOCKS

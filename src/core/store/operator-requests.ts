@@ -1,5 +1,6 @@
 import type { RunId, TargetId } from '../model/id.ts'
-import type { AdoptedRef, RunStatus } from '../model/run.ts'
+import type { RunStatus } from '../model/run.ts'
+import type { RunOrigin } from '../model/traits.ts'
 import type { TargetStatus } from '../model/target.ts'
 import type { Millis } from '../model/time.ts'
 
@@ -24,7 +25,7 @@ export type RunMove = AuditInfo & {
     /** No worker holds a target of it. */
     readonly isUnclaimed?: boolean
     /** A row in a user's own table: which, and that it is what was judged, in every mapped column. */
-    readonly row?: AdoptedRef & { readonly rowHash: string }
+    readonly row?: RunOrigin & { readonly rowHash: string }
   }
 }
 

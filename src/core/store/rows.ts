@@ -4,6 +4,7 @@ import { isId } from '../model/id.ts'
 import { DEFAULT_POLICY, type Policy } from '../model/policy.ts'
 import type { Counts, Run, RunKind, RunStatus } from '../model/run.ts'
 import { TARGET_STATUSES, type Cursor, type Target, type TargetStatus } from '../model/target.ts'
+import { PROFILE_TRAITS, type RunProfile } from '../model/traits.ts'
 import type { Presence, Worker } from '../model/worker.ts'
 import type { AuditEntry, Listing, LiveRun } from './store.ts'
 
@@ -77,6 +78,7 @@ export type RunFactsRow = {
   error: string | null
   input: unknown
   artifacts: number | null
+  profile: RunProfile | null
   owner: string | null
   cut?: number | boolean
 }
@@ -111,6 +113,7 @@ function toRunWith(row: RunFactsRow, counters: RunCountersRow): Run {
     artifacts: row.artifacts ?? 0,
     owner: row.owner,
     policy: row.policy === null ? DEFAULT_POLICY : parsePolicy(row.policy),
+    traits: PROFILE_TRAITS[row.profile ?? 'standard'],
     ...(row.cut && { cut: true }),
   }
 }

@@ -2,7 +2,8 @@ import type { Checkpoint, InTransaction } from '../model/checkpoint.ts'
 import type { Claim, ClaimedTarget, Outcome } from '../model/claim.ts'
 import type { ClaimId, RunId, TargetId, WorkerId } from '../model/id.ts'
 import type { Policy } from '../model/policy.ts'
-import type { AdoptedRef, Run, RunKind, RunStatus } from '../model/run.ts'
+import type { Run, RunKind, RunStatus } from '../model/run.ts'
+import type { RunOrigin, RunProfile } from '../model/traits.ts'
 import type { SourceLock } from '../model/source-lock.ts'
 import type { OnlyTarget, Target, TargetInput } from '../model/target.ts'
 import type { Millis } from '../model/time.ts'
@@ -149,6 +150,8 @@ export type NewRun = {
   readonly policy: Policy
   /** JSON for its command. */
   readonly input?: unknown
+  /** @default 'standard' */
+  readonly profile?: RunProfile
 }
 
 /** A live run as its assessment needs it. */
@@ -238,7 +241,7 @@ export type HeartbeatResult = {
 }
 
 /** Jobs that one process at a time does for all. */
-export type LeaderRole = 'sweep' | 'monitor' | 'sample' | 'adopted' | `alerts ${string}`
+export type LeaderRole = 'sweep' | 'monitor' | 'sample' | `feature:${string}` | `alerts ${string}`
 
 export type WorkerObservation = {
   readonly worker: Worker
@@ -253,7 +256,7 @@ export type HeldTarget = {
   readonly run: Run
   /** The worker's number of heartbeats when this was read: a verdict holds only while it does not change. */
   readonly workerHeartbeats: number
-  readonly row?: AdoptedRef
+  readonly row?: RunOrigin
 }
 
 export type PendingVerdict = {

@@ -64,7 +64,7 @@ export async function withAdoptedTables(
     ...workerMethods(store, rows),
 
     async applyVerdicts(verdicts, actor) {
-      const isOwn = ({ held }: PendingVerdict): boolean => held.run.adopted === undefined
+      const isOwn = ({ held }: PendingVerdict): boolean => held.run.traits.origin === null
       const own = verdicts.filter(isOwn)
       const theirs = verdicts.filter((one) => !isOwn(one))
       const done = new Map<PendingVerdict, boolean>()

@@ -24,6 +24,8 @@ export type AdoptedRecoveryOptions = {
   readonly clock?: Clock
 }
 
+const LEADER_ROLE = 'feature:adopted'
+
 /**
  * Recovers the rows of adopted tables while a server runs. It runs in the main thread, because functions of a config
  * cannot be sent to the heartbeat thread. Of several servers one checks at a time.
@@ -73,7 +75,7 @@ export class AdoptedRecovery {
     const store = await this.#options.open()
     const observer = this.#observerHealthAt(await store.now())
     const worker = this.#options.worker?.() ?? this.#fallbackWorker
-    if (await store.acquireLeadership(worker, 1.5 * this.#intervalMs, 'adopted')) {
+    if (await store.acquireLeadership(worker, 1.5 * this.#intervalMs, LEADER_ROLE)) {
       await this.#monitorOf(store).runOnce(observer)
       this.#lastError = ''
     }
@@ -93,7 +95,7 @@ export class AdoptedRecovery {
     const { policyOf, emit } = this.#options
     const actor = `monitor of process ${process.pid} on ${hostname()}`
     const parts = { store, actor, policyOf, observer: TRUSTED_OBSERVER, clock: REAL_CLOCK }
-    const monitor = new Monitor(makeOperatorContext(parts), emit, isAdopted)
+    const monitor = new Monitor(makeOperatorContext(parts), emit, isRow)
     this.#monitor = { store, monitor }
     return monitor
   }
@@ -110,6 +112,6 @@ function checkInterval(policy: Policy): number {
   return monitorInterval(policy, [policy.leaseMs, policy.staleAfterMs])
 }
 
-function isAdopted({ adopted }: Run): boolean {
-  return adopted !== undefined
+function isRow({ traits }: Run): boolean {
+  return traits.origin !== null
 }

@@ -3,7 +3,7 @@ import type { ConfigSection } from '../../contracts/settings.ts'
 import { TABLE_RUN_KEY } from './ids.ts'
 import type { Mapping, UserRow } from './mapping.ts'
 import { configPathOf, parseMapping } from './parse-mapping.ts'
-import { adoptedRun } from './runs/status-mapping.ts'
+import { rowTraits } from './runs/status-mapping.ts'
 import { isObject } from '../../core/model/fields.ts'
 import type { Policy } from '../../core/model/policy.ts'
 import { isWithin, resolveLinks } from '../../core/host/trusted-path.ts'
@@ -19,7 +19,7 @@ export const ADOPTED_SECTION: ConfigSection<readonly Mapping[]> = {
   tables: (tables) =>
     tables.map((table) => ({
       name: table.name,
-      subject: { policy: table.policy, adopted: adoptedRun(table, TABLE_RUN_KEY) },
+      subject: { policy: table.policy, traits: rowTraits(table, TABLE_RUN_KEY) },
     })),
 }
 

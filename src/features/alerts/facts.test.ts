@@ -4,6 +4,7 @@ import { DEFAULT_POLICY } from '../../core/model/policy.ts'
 import { assessHealth, type HealthFacts } from '../../core/decide/health.ts'
 import type { AssessedRun } from '../../core/recovery/assess.ts'
 import { runCandidate } from './facts.ts'
+import { makeRowTraits, STANDARD_TRAITS } from '../../testing/traits.ts'
 
 type Facts = Omit<HealthFacts, 'run' | 'policy'> & Pick<AssessedRun, 'run' | 'policy'>
 
@@ -20,6 +21,7 @@ const HEALTHY: Facts = {
     startedAt: NOW - 500 * MINUTE,
     resumedAt: null,
     lastActivityAt: NOW,
+    traits: STANDARD_TRAITS,
   } as AssessedRun['run'],
   policy: { ...DEFAULT_POLICY, leaseMs: 5 * MINUTE },
   owner: { liveness: 'present', because: 'it beats' },
@@ -28,7 +30,7 @@ const HEALTHY: Facts = {
 }
 const DEAD = { ageDecision: { action: 'abandon', because: '26 h old' } } as const
 const GONE = { owner: { liveness: 'gone', because: 'process 7 has ended' } } as const
-const ROW = { adopted: { table: 'jobs', key: '7' } }
+const ROW = { traits: makeRowTraits() }
 const STALE = {
   policy: { ...HEALTHY.policy, staleAfterMs: 5 * MINUTE },
   decision: { action: 'fail', because: 'no known owner' },

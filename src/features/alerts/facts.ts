@@ -47,11 +47,6 @@ function toCandidate(
   return { cause: `${rule} ${about}`, rule, source, run, because, command }
 }
 
-/** Recovery takes a second or two while any worker runs; after this time none does. */
-const UNRECOVERED_MS = 60_000
-/** A server checks adopted tables every minute. */
-const ADOPTED_UNRECOVERED_MS = 2 * 60_000
-
 /** Returns the alert for a live run that needs attention, once recovery has had its time; null when there is none. */
 export function runCandidate(assessed: AssessedRun, now: Millis): AlertCandidate | null {
   const { run, policy, health, ageDecision } = assessed
@@ -78,10 +73,11 @@ export function runCandidate(assessed: AssessedRun, now: Millis): AlertCandidate
 
 /** How long an orphaned run may wait for recovery before it is reported. */
 function recoveryTimeMs({ run, policy, owner, decision }: AssessedRun): number {
-  if (!run.adopted) return UNRECOVERED_MS
-  if (owner) return policy.leaseMs + ADOPTED_UNRECOVERED_MS
+  const { alertAfterMs, ownerIsKnown } = run.traits
+  if (ownerIsKnown) return alertAfterMs
+  if (owner) return policy.leaseMs + alertAfterMs
   return decision.action === 'fail' && policy.staleAfterMs !== null
-    ? policy.staleAfterMs + ADOPTED_UNRECOVERED_MS
+    ? policy.staleAfterMs + alertAfterMs
     : policy.abandonAfterMs
 }
 

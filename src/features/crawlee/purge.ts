@@ -1,7 +1,6 @@
 import { UsageError } from '../../core/model/errors.ts'
 import { shortId } from '../../core/model/id.ts'
 import { isLive, countOpenTargets, type Run } from '../../core/model/run.ts'
-import { isCrawlee } from '../../core/model/crawlee.ts'
 import { iso } from '../../core/model/time.ts'
 import type { Storage, StorageDatabase } from './store/store.ts'
 import type { CrawleeSession } from './session.ts'
@@ -60,7 +59,7 @@ async function unfinishedRuns(store: StorageDatabase): Promise<Run[]> {
   const live = await store.liveRuns()
   return live
     .map(({ run }) => run)
-    .filter((run) => isCrawlee(run) && countOpenTargets(run.counts) > 0)
+    .filter((run) => run.traits.items === 'datasets' && countOpenTargets(run.counts) > 0)
 }
 
 function archiveName(at: number, id: string): string {

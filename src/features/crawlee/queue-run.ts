@@ -2,15 +2,16 @@ import { AlreadyRunningError, RefusedError, UsageError } from '../../core/model/
 import { newId, shortId, type RunId } from '../../core/model/id.ts'
 import type { Policy } from '../../core/model/policy.ts'
 import { isLive, type Run } from '../../core/model/run.ts'
-import { CRAWLEE } from '../../core/model/crawlee.ts'
 import { checkSource } from '../../core/model/source.ts'
 import type { TargetInput, Target } from '../../core/model/target.ts'
 import type { Store } from '../../core/store/store.ts'
 import type { Storage } from './store/store.ts'
 
+const SOURCE_PREFIX = 'crawlee/'
+
 /** Returns the source of a queue's runs. */
 export function queueSource(queue: string): string {
-  const source = `${CRAWLEE}${queue}`
+  const source = `${SOURCE_PREFIX}${queue}`
   checkSource(source)
   return source
 }
@@ -131,7 +132,7 @@ export class QueueRun {
     const { source } = this
     const [id, input] = [newId(), { queue: this.#queue.id }]
     try {
-      await store.enqueue({ id, source, kind: 'crawl', policy, input })
+      await store.enqueue({ id, source, kind: 'crawl', profile: 'requests', policy, input })
     } catch (error) {
       // Another process has made it.
       if (!(error instanceof AlreadyRunningError)) throw error

@@ -60,12 +60,12 @@ export const limit = v.optional(
   '50',
 )
 export const after = v.optional(v.pipe(v.string(), v.maxLength(200)))
-/** Of lists sorted by id; with adopted tables among them, a position in each. */
+/** Of lists sorted by id; with tables of your own, a position in each. */
 export const afterId = v.optional(
   v.pipe(
     v.string(),
     v.regex(
-      /^([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|adopted\.[\w-]{1,4000})$/,
+      /^([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|sources\.[\w-]{1,4000})$/,
       'is the `next` of the last answer',
     ),
   ),

@@ -31,7 +31,7 @@ export type OpenOptions = DatabaseOptions &
     policy?: PolicyOptions | undefined
     /** Gets each event. An error that it throws is ignored. @default none */
     onEvent?: ((event: UnstuckEvent) => void) | undefined
-    /** Gets lines that pages write with `context.log`, and warnings about adopted tables. @default none */
+    /** Gets lines that pages write with `context.log`, and warnings about tables of your own. @default none */
     log?: ((line: string) => unknown) | undefined
     /** Whether SIGTERM and SIGINT stop open runs. Set to `false` to handle the signals yourself. @default true */
     signals?: boolean | undefined

@@ -34,7 +34,7 @@ import type * as types from './types.ts'
 import type { Unstuck } from './types.ts'
 
 type ClientOptions = {
-  /** The store without adopted tables. */
+  /** The store without tables of your own. */
   readonly ownStore: Store
   readonly db: string
   readonly worker: WorkerId

@@ -16,7 +16,7 @@ export type PolicyOptions = {
   /**
    * A worker without a heartbeat for this long loses its claims, and its late writes are refused. Heartbeats come from a
    * thread of their own: a long page does not delay them. A worker whose death is proven does not get this long. At least
-   * three times `heartbeat`. @default '15s' (adopted tables: '5m')
+   * three times `heartbeat`. @default '15s' (tables of your own: '5m')
    */
   lease?: Duration | undefined
   /** A live worker that saves no page of a target for this long is `stalled`. At least 1s. @default '15m' */

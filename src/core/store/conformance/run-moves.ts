@@ -4,6 +4,7 @@ import { AlreadyRunningError } from '../../model/errors.ts'
 import { newId, type RunId } from '../../model/id.ts'
 import { DEFAULT_POLICY } from '../../model/policy.ts'
 import type { Run } from '../../model/run.ts'
+import { PROFILE_TRAITS } from '../../model/traits.ts'
 import { assertCountersConsistent } from '../../../testing/assert-counters.ts'
 import {
   listTargets,
@@ -318,6 +319,28 @@ export function runMoveTests(engine: Engine): void {
       store.retryRun({ run, newRun: newId(), ...AUDIT_INFO }),
       AlreadyRunningError,
     )
+  })
+
+  test('a run has the traits of its profile in every list, and its retry has them too', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const [run, newRun] = [newId(), newId()]
+    const queue = { id: run, source: SOURCE, kind: 'crawl', policy: DEFAULT_POLICY } as const
+    await store.enqueue({ ...queue, profile: 'requests' })
+    const traits = async (id: RunId): Promise<unknown[]> => {
+      const live = (await store.liveRuns()).map((one) => one.run)
+      const listed = (await store.runs({ limit: 9 })).items
+      const all = [await store.run(id), await store.liveRun(SOURCE), ...live, ...listed]
+      return all.filter((one) => one?.id === id).map((one) => one?.traits)
+    }
+    const { requests, standard } = PROFILE_TRAITS
+    assert.deepEqual(await traits(run), [requests, requests, requests, requests])
+
+    await store.retryRun({ run, newRun, ...AUDIT_INFO })
+
+    assert.deepEqual(await traits(newRun), [requests, requests, requests, requests])
+    const other = await enqueueCrawl(store, 1, { source: 'other' })
+    assert.deepEqual(await traits(other), [standard, standard, standard])
   })
 
   test('a late page of a run that was cancelled and came back is refused', async () => {

@@ -49,10 +49,10 @@ const QUEUE_RETRY = sql('retry:insert')`
      WHERE r.id = $3 AND r.kind = 'single' ORDER BY t.key LIMIT 1
   ),
   queued AS (
-    INSERT INTO unstuck.run (id, source, kind, status, policy, planned_at, retries, retry_of, input)
+    INSERT INTO unstuck.run (id, source, kind, status, policy, planned_at, retries, retry_of, input, profile)
     SELECT $2, source, kind, 'queued', policy,
            CASE WHEN EXISTS (SELECT FROM only_target) THEN clock_timestamp() END,
-           CASE WHEN $5::boolean THEN retries + 1 ELSE 0 END, id, input
+           CASE WHEN $5::boolean THEN retries + 1 ELSE 0 END, id, input, profile
       FROM unstuck.run WHERE id = $3
     RETURNING id
   ),

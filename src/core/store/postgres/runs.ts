@@ -14,7 +14,7 @@ export const LIVE = `('queued', 'running', 'interrupted')`
 /** A run with its books. `owner` is the worker of a run with one target. */
 const COLUMNS = (texts: string): string => /* sql */ `
   r.id, r.source, r.kind, r.status, r.policy, r.progress_done, r.progress_total,
-  r.resumes, r.retries, r.retry_of, ${texts}, r.artifacts,
+  r.resumes, r.retries, r.retry_of, ${texts}, r.artifacts, r.profile,
   ${ms('r.created_at')} AS created_at, ${ms('r.started_at')} AS started_at,
   ${ms('r.resumed_at')} AS resumed_at, ${ms('r.reopened_at')} AS reopened_at,
   ${ms('r.planned_at')} AS planned_at, ${ms('r.finished_at')} AS finished_at,
@@ -49,8 +49,8 @@ const COUNTS_BY_PAGE = sql('counts:page')`
 `
 const ENQUEUE = sql('enqueue')`
   WITH queued AS (
-    INSERT INTO unstuck.run (id, source, kind, status, policy, planned_at, input)
-    VALUES ($2, $3, $4, 'queued', $5, CASE $4 WHEN 'single' THEN clock_timestamp() END, $7)
+    INSERT INTO unstuck.run (id, source, kind, status, policy, planned_at, input, profile)
+    VALUES ($2, $3, $4, 'queued', $5, CASE $4 WHEN 'single' THEN clock_timestamp() END, $7, $8)
     ON CONFLICT DO NOTHING
     RETURNING id, source, kind
   ),
@@ -88,10 +88,10 @@ type RunMethods = Pick<
 
 export function runMethods(db: Database): RunMethods {
   return {
-    enqueue: async ({ id, source, kind, policy, input }) => {
+    enqueue: async ({ id, source, kind, policy, input, profile }) => {
       const kept = serializeInput(source, input)
       for (;;) {
-        const values = [id, source, kind, serializePolicy(policy), newId(), kept]
+        const values = [id, source, kind, serializePolicy(policy), newId(), kept, profile ?? null]
         const made = await db.writeCounts(ENQUEUE, values).catch(refuseInput)
         if (made.length > 0) return
         const [other] = await db.all<{ id: string; status: string }>(IN_THE_WAY, [id, source])

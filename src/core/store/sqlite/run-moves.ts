@@ -26,8 +26,8 @@ const RELEASE_TARGETS = sql('move:release')`
   RETURNING group_name
 `
 const QUEUE_RETRY = sql('retry:insert')`
-  INSERT INTO run (id, source, kind, status, policy, created_at, retry_of, input)
-  SELECT :newRun, source, kind, 'queued', policy, :now, id, input FROM run WHERE id = :run
+  INSERT INTO run (id, source, kind, status, policy, created_at, retry_of, input, profile)
+  SELECT :newRun, source, kind, 'queued', policy, :now, id, input, profile FROM run WHERE id = :run
 `
 const TARGET_OF = sql('retry:target')`SELECT key, url FROM target WHERE run_id = :run LIMIT 1`
 

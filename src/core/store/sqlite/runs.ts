@@ -18,7 +18,7 @@ export const LIVE = `('queued', 'running', 'interrupted')`
 const COLUMNS = (texts: string): string => /* sql */ `
   r.id, r.source, r.kind, r.status, r.policy, r.created_at, r.started_at, r.resumed_at, r.reopened_at, r.planned_at,
   r.finished_at, r.progress_done, r.progress_total, r.resumes, r.retries, r.retry_of, ${texts},
-  r.artifacts,
+  r.artifacts, r.profile,
   CASE r.kind WHEN 'single' THEN
     (SELECT worker_id FROM target WHERE run_id = r.id AND status = 'in_progress')
   END AS owner,
@@ -47,8 +47,8 @@ const LIVE_RUN_ID = sql('enqueue:live')`
   SELECT id, status FROM run WHERE source = :source AND status IN ${LIVE}
 `
 const INSERT = sql('enqueue:insert')`
-  INSERT INTO run (id, source, kind, status, policy, created_at, retries, retry_of, input)
-  VALUES (:id, :source, :kind, 'queued', :policy, :now, :retries, :retryOf, :input)
+  INSERT INTO run (id, source, kind, status, policy, created_at, retries, retry_of, input, profile)
+  VALUES (:id, :source, :kind, 'queued', :policy, :now, :retries, :retryOf, :input, :profile)
 `
 const IS_LIVE = sql('plan:live')`SELECT 1 FROM run WHERE id = :run AND status IN ${LIVE}`
 const INSERT_TARGET = sql('plan:insert')`
@@ -90,7 +90,7 @@ type RunMethods = Pick<
 
 export function runMethods(db: Database): RunMethods {
   return {
-    enqueue: async ({ id, source, kind, policy, input }) => {
+    enqueue: async ({ id, source, kind, policy, input, profile }) => {
       const kept = serializeInput(source, input)
       return db.write('enqueue', (tx) => {
         const live = tx.get<{ id: string; status: string }>(LIVE_RUN_ID, { source })
@@ -106,6 +106,7 @@ export function runMethods(db: Database): RunMethods {
           retries: 0,
           retryOf: null,
           input: kept,
+          profile: profile ?? null,
         })
         if (kind === 'single') addOnlyTarget(tx, id, { key: source, url: null }, now)
       })
@@ -232,6 +233,7 @@ export function insertRetry(
     retries: of.retries + 1,
     retryOf: of.id,
     input: serializeInput(of.source, of.input),
+    profile: null,
   })
 }
 

@@ -11,7 +11,7 @@ export type ListPositions = {
   readonly tables: Readonly<Record<string, ListPosition | null>>
 }
 
-const PREFIX = 'adopted.'
+const PREFIX = 'sources.'
 
 export function positionOf({ startedAt, key }: AdoptedRow): ListPosition {
   return { startedAt, key }

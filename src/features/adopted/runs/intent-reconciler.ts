@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { messageOf } from '../../../core/model/errors.ts'
 import type { Id } from '../../../core/model/id.ts'
-import { describeRow } from '../../../core/model/run.ts'
+import { describeOrigin } from '../../../core/model/traits.ts'
 import type { Intent } from '../store/store.ts'
 import type { AdoptedRow, AdoptedTable } from '../table/table.ts'
 import { conclude, isResume, auditOf, type AdoptedContext } from './intents.ts'
@@ -51,7 +51,7 @@ export class IntentReconciler {
         for (const intent of stale.filter(({ id }) => !tried.has(id))) {
           tried.add(intent.id)
           await reconcileIntent(this.#context, tables, intent).catch((error: unknown) =>
-            rows.logOnce(`open change of ${describeRow(intent.ref)}: ${messageOf(error)}`),
+            rows.logOnce(`open change of ${describeOrigin(intent.ref)}: ${messageOf(error)}`),
           )
         }
         if (stale.length < limit) return

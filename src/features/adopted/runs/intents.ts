@@ -1,6 +1,6 @@
 import { messageOf, RefusedError, UsageError } from '../../../core/model/errors.ts'
 import { newId, type Id, type TargetId } from '../../../core/model/id.ts'
-import { describeRow } from '../../../core/model/run.ts'
+import { describeOrigin } from '../../../core/model/traits.ts'
 import type { AuditEntry, AuditInfo, Store } from '../../../core/store/store.ts'
 import { sanitizeLine } from '../sanitize-line.ts'
 import type { Mapping } from '../mapping.ts'
@@ -135,7 +135,7 @@ async function finishAttempt(
   const { rows, resumeHooks } = context
   if (error !== undefined) {
     if (!operation.isAutomatic) throw error
-    rows.logOnce(`${operation.action} of ${describeRow(intent.ref)}: ${messageOf(error)}`)
+    rows.logOnce(`${operation.action} of ${describeOrigin(intent.ref)}: ${messageOf(error)}`)
   }
   if (!changed) return
   const { mapping } = resolved.table

@@ -2,7 +2,8 @@ import { cancelHint } from '../../../core/decide/cancel.ts'
 import { isUnchanged } from '../../../core/decide/revert.ts'
 import { NotFoundError, RefusedError } from '../../../core/model/errors.ts'
 import { shortId, type RunId, type TargetId } from '../../../core/model/id.ts'
-import { isLive, describeRow, type AdoptedRef, type Run } from '../../../core/model/run.ts'
+import { isLive, type Run } from '../../../core/model/run.ts'
+import { describeOrigin, type RunOrigin } from '../../../core/model/traits.ts'
 import type { TargetStatus } from '../../../core/model/target.ts'
 import type {
   AuditInfo,
@@ -69,7 +70,7 @@ async function selectRows(
   request: ReplanRequest,
 ): Promise<ResolvedRow[]> {
   const { statuses, targets, groups, attemptsMax, reopen } = request
-  const { kind, table } = await tableOf(rows, run.adopted!)
+  const { kind, table } = await tableOf(rows, run.traits.origin!)
   if (kind === 'runs') {
     const resolved = await rows.resolveId(run.id)
     const hasEnded = resolved && !isLive(resolved.run.status) && resolved.run.status !== 'succeeded'
@@ -101,7 +102,7 @@ async function selectRows(
 export async function revertRows(context: AdoptedContext, revert: RevertRequest): Promise<boolean> {
   const { rows } = context
   const run = await requireRun(context, revert.run)
-  const { kind } = await tableOf(rows, run.adopted!)
+  const { kind } = await tableOf(rows, run.traits.origin!)
   if (kind === 'targets') {
     let count = 0
     for (const { id, status } of revert.targets) {
@@ -180,7 +181,7 @@ async function requireRun({ rows }: AdoptedContext, id: RunId): Promise<Run> {
   return run
 }
 
-async function tableOf(rows: AdoptedContext['rows'], { table: name }: AdoptedRef) {
+async function tableOf(rows: AdoptedContext['rows'], { table: name }: RunOrigin) {
   const table = (await rows.tables.available()).find(({ mapping }) => mapping.name === name)!
   return { table, kind: table.mapping.kind }
 }
@@ -193,5 +194,5 @@ function requireStatusValue(mapping: Mapping, action: 'resume'): string {
 }
 
 function rowLabel({ table, row }: ResolvedRow): string {
-  return describeRow({ table: table.mapping.name, key: row.key })
+  return describeOrigin({ table: table.mapping.name, key: row.key })
 }

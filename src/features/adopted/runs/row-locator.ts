@@ -1,6 +1,6 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import { isId, type Id } from '../../../core/model/id.ts'
-import type { AdoptedRef } from '../../../core/model/run.ts'
+import type { RunOrigin } from '../../../core/model/traits.ts'
 import { adoptedId, isAdoptedId, TABLE_RUN_KEY, type EntityKind } from '../ids.ts'
 import type { AdoptedStore } from '../store/store.ts'
 import type { AdoptedTable } from '../table/table.ts'
@@ -19,8 +19,8 @@ export class RowLocator {
   readonly #adopted: AdoptedStore
   readonly #tables: AdoptedTables
   /** Rows that were returned before, in two generations. */
-  #recent = new Map<Id, AdoptedRef>()
-  #older = new Map<Id, AdoptedRef>()
+  #recent = new Map<Id, RunOrigin>()
+  #older = new Map<Id, RunOrigin>()
   /** Ids that were not found, with the end of their validity. */
   readonly #missing = new Map<Id, number>()
 
@@ -43,7 +43,7 @@ export class RowLocator {
     return table ? { table, key: ref.key } : null
   }
 
-  async #search(id: Id): Promise<AdoptedRef | undefined> {
+  async #search(id: Id): Promise<RunOrigin | undefined> {
     const until = this.#missing.get(id)
     if (until === undefined || performance.now() > until) {
       await this.#scan((one) => one === id, ['run', 'target', 'worker'], 1)
@@ -102,7 +102,7 @@ export class RowLocator {
   }
 
   /** Remembers a row whose id is returned to a caller. */
-  remember(id: Id, ref: AdoptedRef): void {
+  remember(id: Id, ref: RunOrigin): void {
     if (this.#recent.size === KNOWN_MAX) {
       this.#older = this.#recent
       this.#recent = new Map()
@@ -110,7 +110,7 @@ export class RowLocator {
     this.#recent.set(id, ref)
   }
 
-  #remembered(id: Id): AdoptedRef | undefined {
+  #remembered(id: Id): RunOrigin | undefined {
     return this.#recent.get(id) ?? this.#older.get(id)
   }
 }

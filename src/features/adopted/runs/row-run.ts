@@ -10,7 +10,7 @@ import type { AdoptedRow, AdoptedTable } from '../table/table.ts'
 import type { CallbackResults } from './callbacks.ts'
 import { sanitizeLine } from '../sanitize-line.ts'
 import { observe } from './observe.ts'
-import { adoptedRun, runStatusOf, targetStatusOf } from './status-mapping.ts'
+import { rowTraits, runStatusOf, targetStatusOf } from './status-mapping.ts'
 
 /** Facts about a row that are not in the row itself. */
 export type RowFacts = {
@@ -80,7 +80,7 @@ export function resolveRun(table: AdoptedTable, row: AdoptedRow, facts: RowFacts
     artifacts: Number(hasCheckpoint) + Number(callbackResults.hasOutput),
     owner: null,
     policy: effectivePolicy(mapping, mapping.policy),
-    adopted: adoptedRun(mapping, row.key),
+    traits: rowTraits(mapping, row.key),
   }
   const withPolicy = withCurrentPolicy(unclaimed, mapping, facts)
   const observation =
@@ -173,7 +173,7 @@ export function toTableRun(
     artifacts: open > 0 ? 1 : 0,
     owner: null,
     policy: effectivePolicy(mapping, mapping.policy),
-    adopted: adoptedRun(mapping, TABLE_RUN_KEY),
+    traits: rowTraits(mapping, TABLE_RUN_KEY),
   }
 }
 

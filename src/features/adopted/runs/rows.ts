@@ -1,6 +1,7 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import type { Id, RunId, WorkerId } from '../../../core/model/id.ts'
-import type { AdoptedRef, Run } from '../../../core/model/run.ts'
+import type { Run } from '../../../core/model/run.ts'
+import type { RunOrigin } from '../../../core/model/traits.ts'
 import type { Store } from '../../../core/store/store.ts'
 import type { AdoptedStore } from '../store/store.ts'
 import { adoptedId, TABLE_RUN_KEY } from '../ids.ts'
@@ -122,7 +123,7 @@ export class AdoptedRows {
    * run of its table.
    */
   async resolveUnchanged(
-    { table: name, key }: AdoptedRef,
+    { table: name, key }: RunOrigin,
     rowHash: string | undefined,
     tableRun?: Run,
   ): Promise<ResolvedRow | null> {

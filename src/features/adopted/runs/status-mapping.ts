@@ -1,10 +1,6 @@
-import {
-  ADOPTED_ACTIONS,
-  type AdoptedAction,
-  type AdoptedRun,
-  type RunStatus,
-} from '../../../core/model/run.ts'
+import type { RunStatus } from '../../../core/model/run.ts'
 import type { TargetStatus } from '../../../core/model/target.ts'
+import type { RunTraits } from '../../../core/model/traits.ts'
 import type { Action } from '../../../core/model/verdict.ts'
 import type { AdoptedStatuses, Mapping } from '../mapping.ts'
 
@@ -133,28 +129,46 @@ export function blockedActions(mapping: Mapping): Readonly<Record<string, string
   )
 }
 
-/** The origin of a run: its table, key (empty for a whole table) and possible actions. */
-export function adoptedRun(mapping: Mapping, key: string): AdoptedRun {
-  const known = ADOPTED_RUNS.get(mapping) ?? describeTable(mapping)
-  ADOPTED_RUNS.set(mapping, known)
-  return { ...known, key }
+/** What can be done with a row, or with a whole table if the key is empty. */
+export function rowTraits(mapping: Mapping, key: string): RunTraits {
+  const traits = TABLE_TRAITS.get(mapping) ?? tableTraits(mapping)
+  TABLE_TRAITS.set(mapping, traits)
+  return { ...traits, origin: { table: mapping.name, key } }
 }
 
 /** Shared by all rows of a table. */
-const ADOPTED_RUNS = new WeakMap<Mapping, Omit<AdoptedRun, 'key'>>()
+const TABLE_TRAITS = new WeakMap<Mapping, RunTraits>()
 
-function describeTable(mapping: Mapping): Omit<AdoptedRun, 'key'> {
-  const cannot = blockedActions(mapping)
-  const isBlocked = Object.keys(cannot).length > 0
-  return { table: mapping.name, can: allowedActions(mapping), ...(isBlocked && { cannot }) }
+function tableTraits(mapping: Mapping): RunTraits {
+  const { kind, name } = mapping
+  return {
+    origin: { table: name, key: '' },
+    actions: supportedActions(mapping),
+    blocked: blockedActions(mapping),
+    cancelSetting: kind === 'runs' ? `adopted.${name}.statuses.cancelled` : null,
+    ownerIsKnown: false,
+    continuedBy: 'own-program',
+    recoveredBy: 'server',
+    alertAfterMs: 2 * 60_000,
+    hasTargets: kind === 'targets',
+    isOnlyLive: false,
+    items: 'items',
+    rewindKeepsCursor: false,
+  }
 }
 
-/** Operator actions on its rows. Rows that are runs cannot be parked; a whole table cannot be cancelled. */
-function allowedActions(mapping: Mapping): AdoptedAction[] {
-  const can = (action: Action | 'cancel'): boolean => 'value' in statusValueAfter(mapping, action)
+/** Rows are never added or deleted. A row that is a run cannot be parked, and a whole table cannot be cancelled. */
+function supportedActions(mapping: Mapping): RunTraits['actions'] {
+  const isMapped = (action: Action | 'cancel'): boolean =>
+    'value' in statusValueAfter(mapping, action)
   const { parked, stuck } = mapping.statusValues
   const canPark = mapping.kind === 'targets' && parked.length + stuck.length > 0
-  return ADOPTED_ACTIONS.filter((action) => (action === 'park' ? canPark : can(action)))
+  return [
+    'revert',
+    ...(isMapped('cancel') ? (['cancel'] as const) : []),
+    ...(isMapped('resume') ? (['resume', 'reset-failed', 'unpark', 'reset'] as const) : []),
+    ...(canPark ? (['park'] as const) : []),
+  ]
 }
 
 /** Looks a status value up in one of the tables above. */

@@ -1,5 +1,5 @@
 import type { Id } from '../../../core/model/id.ts'
-import type { AdoptedRef } from '../../../core/model/run.ts'
+import type { RunOrigin } from '../../../core/model/traits.ts'
 import type { Millis } from '../../../core/model/time.ts'
 import { cleanAuditInfo } from '../../../core/store/clean-input.ts'
 import type { AuditEntry, StoreExtension } from '../../../core/store/store.ts'
@@ -34,7 +34,7 @@ export const ADOPTED_STORE: StoreExtension<AdoptedStore> = {
   }),
 }
 
-export type RememberedRow = AdoptedRef & {
+export type RememberedRow = RunOrigin & {
   /** Of the run, or of the target. */
   readonly id: Id
   /** When an operator reverted an operation on the row; null once the row has changed since. */
@@ -45,7 +45,7 @@ export type NewIntent = {
   readonly id: Id
   /** The row: a run, or a target of an adopted table of targets. */
   readonly row: Id
-  readonly ref: AdoptedRef
+  readonly ref: RunOrigin
   /** The audit entry of the operation. */
   readonly entry: Omit<AuditEntry, 'id' | 'at'>
   /** An operator reopens the row: automatic recovery ignores it until it changes. */

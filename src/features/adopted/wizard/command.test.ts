@@ -101,13 +101,13 @@ async function verdictsByConfig(
   const { stdout, stderr } = await unstuck(['recover', '--dry-run', '--json'], where)
   assert.notEqual(stdout, '', stderr)
   const { active, verdicts } = JSON.parse(stdout) as {
-    active: { adopted: { table: string; key: string }; action: string }[]
+    active: { origin: { table: string; key: string }; action: string }[]
     verdicts: { source: string; target: string | null; action: string }[]
   }
   const lines = [
     ...active
-      .filter(({ adopted }) => adopted.key !== '')
-      .map(({ adopted, action }) => `${adopted.table} ${action}`),
+      .filter(({ origin }) => origin.key !== '')
+      .map(({ origin, action }) => `${origin.table} ${action}`),
     ...verdicts
       .filter(({ target, source }) => target !== null && source === 'yp_targets')
       .map(({ source, action }) => `${source} ${action}`),

@@ -87,7 +87,7 @@ function judgedRows(
   if (kind === 'runs')
     return assessment.runs.map(({ run, decision }) => ({
       ...decision,
-      row: run.adopted?.key ?? run.id,
+      row: run.traits.origin?.key ?? run.id,
       source: run.source,
       target: null,
     }))

@@ -145,7 +145,7 @@ function printDryRun(
     if (action === 'leave') continue
     const subject =
       proposal.kind === 'runs'
-        ? formatSource({ source, adopted: { table: name, key: row } })
+        ? formatSource(source, { table: name, key: row })
         : `target ${row} of ${source}`
     writer.paragraph('- ', { text: action, style: 'strong' }, ` ${subject}: ${because}.`)
   }

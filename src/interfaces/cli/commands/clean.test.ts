@@ -23,7 +23,7 @@ import { COMMAND_STORE } from '../../../features/commands/store/store.ts'
 
 const ASSESSED =
   'id source status createdAt startedAt finishedAt lastActivityAt done total extracted skipped attempt error owner ' +
-  'resumable retryOf adopted action because blockedBy subject checkpoint evidence facts'
+  'resumable retryOf origin action because blockedBy subject checkpoint evidence facts'
 const VERDICT =
   'run source target action because liveness evidence facts from to outcome blockedBy subject'
 

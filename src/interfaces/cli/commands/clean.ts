@@ -98,10 +98,10 @@ async function selectForCleaning(
     if (!options.delete) return { classified, ended: [] }
     const { items, next } = await store.runs({ statuses: ['abandoned'], limit: DELETE_MAX })
     if (next !== null) output.note(`Note: of those cleaned before, the newest ${DELETE_MAX} only`)
-    // Rows of tables of the user's own are marked, never deleted.
-    const isOwn = ({ adopted }: Run): boolean => adopted === undefined
-    const dead = classified.dead.filter(({ run }) => isOwn(run))
-    return { classified: { ...classified, dead }, ended: items.filter(isOwn) }
+    // Rows of tables of your own are marked, never deleted.
+    const canDelete = ({ traits }: Run): boolean => traits.actions.includes('delete')
+    const dead = classified.dead.filter(({ run }) => canDelete(run))
+    return { classified: { ...classified, dead }, ended: items.filter(canDelete) }
   }
   const named: Run[] = []
   for (const text of args.runs) named.push(await findRun(store, text))

@@ -6,7 +6,8 @@ import { dirname } from 'node:path'
 import process from 'node:process'
 import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { shortId, type RunId } from '../../../core/model/id.ts'
+import { newId, shortId, type RunId } from '../../../core/model/id.ts'
+import { DEFAULT_POLICY } from '../../../core/model/policy.ts'
 import type { Store } from '../../../core/store/store.ts'
 import {
   beginOne,
@@ -25,7 +26,7 @@ const HOSTILE_TEXT = 'Acme\x1b]52;c;aGk=\x07\u009b2J\u202Eevil\r\nline'
 const source = 'directory'
 const HOUR_MS = 3_600_000
 const RUN_FIELDS =
-  'id source status createdAt startedAt finishedAt lastActivityAt done total extracted skipped attempt error owner resumable retryOf adopted pages planned kind health severity because pace'
+  'id source status createdAt startedAt finishedAt lastActivityAt done total extracted skipped attempt error owner resumable retryOf origin pages planned kind health severity because pace'
 const WORKER_FIELDS = 'id source host pid label startedAt lastHeartbeatAt liveness because targets'
 
 let database: TestDatabase
@@ -223,7 +224,13 @@ test('items of an unknown source are a mistake, and of a source without any an e
 
 test('items of a Crawlee run reports where they are', async () => {
   await using other = await sqliteEngine.fresh()
-  await enqueueCrawl(await other.open(), 1, { source: 'crawlee/default' })
+  const queue = {
+    id: newId(),
+    source: 'crawlee/default',
+    kind: 'crawl',
+    policy: DEFAULT_POLICY,
+  } as const
+  await (await other.open()).enqueue({ ...queue, profile: 'requests' })
   const cwd = dirname(other.url.slice('sqlite:'.length))
   const args = ['items', 'crawlee/default', '--db', other.url]
   const { stderr, stdout } = await unstuck(args, { cwd })

@@ -1,4 +1,4 @@
-import { isCrawlee } from '../../../core/model/crawlee.ts'
+import type { Store } from '../../../core/store/store.ts'
 import { exportItems, hasItems, ITEM_FORMATS } from '../../../presenters/items.ts'
 import { defineCommand } from '../../../contracts/command.ts'
 import { argument, option } from '../../../contracts/options.ts'
@@ -17,15 +17,16 @@ export const command = defineCommand({
   async run({ args, options, json, database, output }) {
     const store = await database.openExisting()
     const format = json ? 'json' : options.format
-    if (!(await hasItems(store, args.source))) output.note(nothingThere(args.source))
+    if (!(await hasItems(store, args.source))) output.note(await nothingThere(store, args.source))
     const { isTerminal } = output
     for await (const text of exportItems(store, args.source, { format, isTerminal }))
       await output.write(text)
   },
 })
 
-function nothingThere(source: string): string {
-  return isCrawlee({ source })
+async function nothingThere(store: Store, source: string): Promise<string> {
+  const [last] = (await store.runs({ source, limit: 1 })).items
+  return last?.traits.items === 'datasets'
     ? `What ${source} pushes is in the datasets of its crawler: \`await crawler.exportData('items.json')\`.`
     : `${source} has saved no items yet.`
 }

@@ -1,4 +1,3 @@
-import { isAdoptedId } from '../../../features/adopted/ids.ts'
 import { UsageError } from '../../../core/model/errors.ts'
 import type { Run } from '../../../core/model/run.ts'
 import { resetFailed as resetFailedTargets } from '../../../core/recovery/operator-actions.ts'
@@ -6,7 +5,7 @@ import type { Store } from '../../../core/store/store.ts'
 import {
   describeReplanned,
   describeNextStart,
-  PARK_HINT,
+  parkHint,
 } from '../../../presenters/target-actions.ts'
 import { confirm } from '../confirm.ts'
 import { findRun, findTargets } from '../../../presenters/find.ts'
@@ -88,9 +87,8 @@ export const command = defineCommand({
         )
         if (!agreed) writer.paragraph('Nothing was changed.')
         else {
-          const ids = items.map(({ run }) => run)
-          const aside = ids.every(isAdoptedId) ? '' : ` ${PARK_HINT}`
-          writer.paragraph(`${describeNextStart(ids)}${aside}`)
+          const changed = runs.filter(({ id }) => items.some(({ run }) => run === id))
+          writer.paragraph([describeNextStart(changed), ...parkHint(changed)].join(' '))
         }
       },
     }

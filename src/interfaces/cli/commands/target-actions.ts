@@ -11,6 +11,7 @@ import { formatTargetStatus } from '../../../presenters/format.ts'
 import * as actions from '../../../presenters/target-actions.ts'
 import { targetView } from '../../../presenters/view.ts'
 import { describeUnknownGroups } from '../unknown-groups.ts'
+import type { Run } from '../../../core/model/run.ts'
 
 const targets = argument.rest('targets: their last 8 digits, or full ids')
 const dryRun = option.flag('print what would be done, and change nothing')
@@ -73,8 +74,11 @@ export const unpark = defineCommand({
     const groups = options.group.length > 0 ? options.group : undefined
     const chosen = whole ? new Map([[whole.id, undefined]]) : idsByRun(named)
     const items: { run: string; targets: number; reopened: boolean }[] = []
+    const changed: Run[] = []
     for (const [run, targets] of chosen) {
-      items.push({ run, ...(await unparkTargets(context, run, { targets, groups, dryRun })) })
+      const unparked = await unparkTargets(context, run, { targets, groups, dryRun })
+      items.push({ run, ...unparked })
+      if (unparked.targets > 0) changed.push((await context.store.run(run))!)
     }
     const total = items.reduce((sum, { targets }) => sum + targets, 0)
     const replanned = items.filter((one) => one.targets > 0)
@@ -87,11 +91,10 @@ export const unpark = defineCommand({
         for (const { run, ...result } of replanned)
           writer.paragraph(actions.describeReplanned(run, result, dryRun))
         if (dryRun) return writer.paragraph('Nothing was changed.')
-        writer.paragraph(actions.describeNextStart(replanned.map(({ run }) => run)))
+        writer.paragraph(actions.describeNextStart(changed))
         const undo = named.filter(isParkedOrStuck)
-        writer.paragraph(
-          undo.length > 0 ? `Undo: \`${commandOn('park', undo)}\`` : actions.PARK_HINT,
-        )
+        if (undo.length > 0) writer.paragraph(`Undo: \`${commandOn('park', undo)}\``)
+        else for (const hint of actions.parkHint(changed)) writer.paragraph(hint)
       },
     }
   },

@@ -35,7 +35,7 @@ function RunName({ run }: { run: ListedRun }) {
         <bdi>{safe(run.source)}</bdi>
       </Link>
       <span class="faint mono">{shortId(run.id)}</span>
-      {run.adopted && <span class="faint small">{safe(formatRow(run.adopted))}</span>}
+      {run.origin && <span class="faint small">{safe(formatRow(run.origin))}</span>}
     </div>
   )
 }
@@ -71,14 +71,14 @@ export function toneOf({ severity, health, status }: ListedRun): Tone {
 }
 
 /** A crawl has many workers and no owner. */
-function RunOwner({ run: { owner, adopted, kind, source } }: { run: ListedRun }) {
+function RunOwner({ run: { owner, origin, kind, source } }: { run: ListedRun }) {
   if (owner === null && kind === 'single')
-    return <span class="faint">{adopted ? 'not known' : 'no owner'}</span>
+    return <span class="faint">{origin ? 'not known' : 'no owner'}</span>
   if (owner === null) return <Link to={`/workers?q=${encodeURIComponent(source)}`}>workers</Link>
-  // The worker id of an adopted row is derived: the table knows the row, and perhaps a name.
-  if (adopted) {
-    const row = encodeURIComponent(formatRow(adopted))
-    return <Link to={`/workers?q=${row}`}>{safe(`row ${adopted.key}`)}</Link>
+  // The worker id of a row is derived: the table knows the row, and perhaps a name.
+  if (origin) {
+    const row = encodeURIComponent(formatRow(origin))
+    return <Link to={`/workers?q=${row}`}>{safe(`row ${origin.key}`)}</Link>
   }
   return (
     <Link to="/workers" class="mono">

@@ -72,9 +72,9 @@ export function formatRow({
   return key === '' ? `the table ${table}` : `row ${key} of ${table}`
 }
 
-/** True for a row of a user's own table: it has no targets. */
-export function isRow({ adopted }: { readonly adopted: { readonly key: string } | null }): boolean {
-  return adopted !== null && adopted.key !== ''
+/** True for a row of a table of your own: it has no targets. */
+export function isRow({ origin }: { readonly origin: { readonly key: string } | null }): boolean {
+  return origin !== null && origin.key !== ''
 }
 
 /** Scraped text as it may be shown: control and direction characters become visible escapes, lines stay lines. */

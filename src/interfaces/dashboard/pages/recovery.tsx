@@ -123,7 +123,7 @@ function AssessedRuns({
 }) {
   return (
     <ul class="list">
-      {of.map(({ id, source, status, adopted, actions = [], ...run }) => (
+      {of.map(({ id, source, status, origin, actions = [], ...run }) => (
         <li key={id} class="entry" data-row tabIndex={-1}>
           <div class="row">
             <StatusPill is={status} />
@@ -131,9 +131,9 @@ function AssessedRuns({
               <Text value={source} />
             </Link>
             <span class="faint mono small">{shortId(id)}</span>
-            {adopted && (
+            {origin && (
               <span class="faint small">
-                <Text value={formatRow(adopted)} />
+                <Text value={formatRow(origin)} />
               </span>
             )}
             <span class="to-end">

@@ -1,4 +1,3 @@
-import { isCrawlee } from '../../../core/model/crawlee.ts'
 import { ActionButtons, useCompletedActions } from '../kit/actions.tsx'
 import { CopyButton, CopyCommand, CopyJson } from '../kit/copy.tsx'
 import { Facts, PageHead, Section } from '../kit/section.tsx'
@@ -46,7 +45,7 @@ function newer(a: RunDetail | undefined, b: RunDetail | undefined): RunDetail | 
 
 function RunDetails({ detail }: { detail: RunDetail }) {
   const { run, audit, executions, commands } = detail
-  const isOwn = run.adopted === null
+  const isOwn = run.origin === null
   return (
     <>
       <RunHead detail={detail} />
@@ -56,13 +55,13 @@ function RunDetails({ detail }: { detail: RunDetail }) {
           <Groups detail={detail} />
           {isOwn && <RunPace run={run} />}
           {/* Crawlee has a log of its own, and keeps no journal. */}
-          {isOwn && !isCrawlee(run) && <RunLog id={run.id} />}
+          {isOwn && run.results === 'items' && <RunLog id={run.id} />}
           {!isRow(run) && <Targets detail={detail} />}
         </div>
         <div class="run-side">
           <RunExplanation run={run} />
           <Timeline audit={audit} executions={executions} />
-          {isOwn && run.extracted > 0 && <ExportItems source={run.source} />}
+          {isOwn && run.extracted > 0 && <ExportItems run={run} />}
           <Section title="In a terminal">
             <div class="pad stack">
               {commands.map((command) => (
@@ -102,7 +101,7 @@ function RunHead({ detail }: { detail: RunDetail }) {
             ended <Age at={run.finishedAt} />
           </span>
         )}
-        {run.adopted && <span>{safe(formatRow(run.adopted))}</span>}
+        {run.origin && <span>{safe(formatRow(run.origin))}</span>}
         {run.attempt > 1 && <span class="faint">attempt {run.attempt}</span>}
         {run.retryOf && (
           <span class="faint">
@@ -169,7 +168,7 @@ function Owner({ run, owner }: Pick<RunDetail, 'run' | 'owner'>) {
     )
   }
   if (run.owner) return <span class="mono">{shortId(run.owner.worker)}</span>
-  return <>{run.adopted ? 'no known owner' : 'no owner'}</>
+  return <>{run.origin ? 'no known owner' : 'no owner'}</>
 }
 
 const PACE_REFRESH_MS = 15_000
@@ -217,8 +216,8 @@ function RunExplanation({ run }: Pick<RunDetail, 'run'>) {
 const FORMATS = ['jsonl', 'csv', 'json'] as const
 
 /** Downloads of the items that the runs of a source have saved. */
-function ExportItems({ source }: { source: string }) {
-  if (isCrawlee({ source })) {
+function ExportItems({ run: { source, results } }: Pick<RunDetail, 'run'>) {
+  if (results === 'datasets') {
     return (
       <Section title="Saved items">
         <p class="pad">

@@ -133,7 +133,7 @@ const MEANINGS: Readonly<Record<Liveness, string>> = {
   unknown: 'Its state cannot be determined from here, so nothing is done to it.',
 }
 
-/** `hasRows`: some workers are only known from adopted tables. */
+/** `hasRows`: some workers are only known from tables of your own. */
 function LivenessLegend({ hasRows }: { hasRows: boolean }) {
   return (
     <Section title="What liveness means">
