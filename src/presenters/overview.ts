@@ -10,7 +10,7 @@ import {
   type AssessedRun,
   type Assessment,
 } from '../core/recovery/assess.ts'
-import { LATEST_FAILED_MAX } from '../core/store/listing.ts'
+import { LATEST_FAILED_MAX } from '../core/store/reads.ts'
 import type { UnreadableTable } from '../core/store/store.ts'
 import {
   right,

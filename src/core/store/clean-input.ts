@@ -1,6 +1,6 @@
 import { LIMITS } from '../model/limits.ts'
 import { cleanText } from '../model/text.ts'
-import type { AuditInfo, RunMove } from './operator-requests.ts'
+import type { AuditInfo, RunMove } from './operator-store.ts'
 import { serializeCursor } from './new-targets.ts'
 import type { Store } from './store.ts'
 import { storedJson, storedText } from './stored-text.ts'

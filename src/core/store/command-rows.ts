@@ -1,5 +1,6 @@
-import { messageOf, UsageError } from '../model/errors.ts'
+import { UsageError } from '../model/errors.ts'
 import type { SourceLock } from '../model/source-lock.ts'
+import { asJson } from './new-targets.ts'
 
 /** Row → model for what a wrapped command leaves in the store, as in `rows.ts`. */
 
@@ -8,32 +9,14 @@ const INPUT_BYTES_MAX = 256 * 1024
 /** What a run's command is given, as text; null when that is nothing. Refuses what no JSON can say. */
 export function serializeInput(source: string, input: unknown): string | null {
   if (input === undefined || input === null) return null
-  const text = asJson(source, input)
+  const hint = ' Give plain data: texts, numbers, lists, objects.'
+  const text = asJson(`The input for ${source}`, input, hint)
   if (Buffer.byteLength(text) > INPUT_BYTES_MAX) {
     throw new UsageError(
       `The input for ${source} is larger than ${INPUT_BYTES_MAX / 1024} KB. Keep it in a file and give its path.`,
     )
   }
   return text
-}
-
-function asJson(source: string, input: unknown): string {
-  try {
-    const text = JSON.stringify(input) as string | undefined
-    if (text !== undefined) return text
-  } catch (error) {
-    throw new UsageError(
-      `The input for ${source} is no JSON: ${firstLine(messageOf(error))}. Give plain data: texts, numbers, lists, objects.`,
-      { cause: error },
-    )
-  }
-  throw new UsageError(
-    `The input for ${source} is a ${typeof input}, which is no JSON. Give plain data: texts, numbers, lists, objects.`,
-  )
-}
-
-function firstLine(text: string): string {
-  return text.split('\n', 1)[0]!
 }
 
 export type SourceLockRow = {

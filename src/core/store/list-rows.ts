@@ -1,11 +1,9 @@
 import type { SavedItem } from '../model/item.ts'
 import { sumStats } from '../model/latency.ts'
-import type { Policy } from '../model/policy.ts'
 import { RUN_STATUSES, type RunStatus } from '../model/run.ts'
 import type { Sample } from '../model/sample.ts'
 import { ACTIONS, RUN_STATUS_AFTER, TARGET_STATUS_AFTER } from '../model/verdict.ts'
-import { parsePolicy } from './rows.ts'
-import type { Holding, SampleFilter } from './reads.ts'
+import type { SampleFilter } from './reads.ts'
 
 /** Row → model for those who look on, as in `rows.ts`. */
 
@@ -79,26 +77,6 @@ export function sampledMinutes({ since, until, everyMinutes = 1 }: SampleFilter)
 export const RECOVERY_ACTIONS = ACTIONS.filter(
   (action) => action in TARGET_STATUS_AFTER || action in RUN_STATUS_AFTER,
 )
-
-export type HoldingRow = {
-  worker_id: string
-  run_id: string
-  group_name: string
-  policy: Partial<Policy> | null
-  targets: number
-  last_activity_at: number
-}
-
-export function toHolding(row: HoldingRow): Holding {
-  return {
-    worker: row.worker_id,
-    run: row.run_id,
-    group: row.group_name === '' ? null : row.group_name,
-    policy: parsePolicy(row.policy ?? {}),
-    targets: row.targets,
-    lastActivityAt: row.last_activity_at,
-  }
-}
 
 /** Workers whose stats are added up at once: a short transaction each. */
 export const FOLD_BATCH = 1_000

@@ -69,21 +69,23 @@ export function serializeData({ key, data }: TargetInput): string | null {
 
 function serialize(what: string, key: string, value: unknown, bytesMax: number): string | null {
   if (value === undefined || value === null) return null
-  const text = asJson(what, key, value)
+  const text = asJson(`The ${what} of target ${key}`, value)
   if (Buffer.byteLength(text) <= bytesMax) return cleanJson(text).json
   throw new UsageError(
     `The ${what} of target ${describeValue(key)} is larger than ${bytesMax / 1_024} KB. Keep it outside and give its place.`,
   )
 }
 
-function asJson(what: string, key: string, value: unknown): string {
+/** Returns the JSON of a value. Throws a `UsageError` if there is none; `hint` ends its message. */
+export function asJson(what: string, value: unknown, hint = ''): string {
   try {
     const text = JSON.stringify(value) as string | undefined
     if (text !== undefined) return text
   } catch (cause) {
-    throw new UsageError(`The ${what} of target ${key} is no JSON: ${messageOf(cause)}.`, { cause })
+    const [line] = messageOf(cause).split('\n', 1)
+    throw new UsageError(`${what} is no JSON: ${line}.${hint}`, { cause })
   }
-  throw new UsageError(`The ${what} of target ${key} is a ${typeof value}, which is no JSON.`)
+  throw new UsageError(`${what} is a ${typeof value}, which is no JSON.${hint}`)
 }
 
 function show(value: unknown): string {

@@ -3,11 +3,10 @@ import type { SavedItem } from '../model/item.ts'
 import type { Policy } from '../model/policy.ts'
 import type { Counts, Run, RunStatus } from '../model/run.ts'
 import type { Sample } from '../model/sample.ts'
-import type { DeadLetterStatus, Target } from '../model/target.ts'
+import type { DeadLetterStatus, Target, TargetStatus } from '../model/target.ts'
 import type { Millis } from '../model/time.ts'
 import type { Worker } from '../model/worker.ts'
-import type { Listing, RunFilter, TargetFilter } from './listing.ts'
-import type { AuditCount, AuditEntry, AuditFilter } from './operator-requests.ts'
+import type { AuditCount, AuditEntry, AuditFilter } from './operator-store.ts'
 
 /** Everything that is only read, for presenters. No method changes anything. */
 export interface Reads {
@@ -57,6 +56,37 @@ export interface Reads {
   workerStats(): Promise<unknown[]>
   /** Returns what the workers that have not ended hold now, by worker, run and group. */
   holdings(): Promise<Holding[]>
+}
+
+/** One page of a list; `next` is the `after` of the following one. */
+export type Listing<T> = { readonly items: T[]; readonly next: string | null }
+
+/** A usual `limit` for `latestFailed`. */
+export const LATEST_FAILED_MAX = 500
+
+export type RunFilter = {
+  readonly source?: string | undefined
+  /** Any of these; all when none is named. */
+  readonly statuses?: readonly RunStatus[] | undefined
+  /** A part of its source in any case, or the end of its id. */
+  readonly search?: string | undefined
+  readonly createdSince?: Millis | undefined
+  /** Only runs that failed and are the newest of their source. The other filters are ignored, and there is one page. */
+  readonly latestFailed?: true | undefined
+  readonly after?: string | undefined
+  readonly limit: number
+}
+
+export type TargetFilter = {
+  /** Any of these; all when none is named. */
+  readonly statuses?: readonly TargetStatus[] | undefined
+  readonly group?: string | undefined
+  /** With all of each, for programs; else long texts are cut, as lists for people are. */
+  readonly whole?: true | undefined
+  /** A part of its key or of its last error, in any case. */
+  readonly search?: string | undefined
+  readonly after?: string | undefined
+  readonly limit: number
 }
 
 export type Holding = {

@@ -3,10 +3,10 @@ import { UsageError } from '../model/errors.ts'
 import { isId } from '../model/id.ts'
 import { DEFAULT_POLICY, type Policy } from '../model/policy.ts'
 import type { Counts, Run, RunKind, RunStatus } from '../model/run.ts'
+import type { SourceLock } from '../model/source-lock.ts'
 import { TARGET_STATUSES, type Cursor, type Target, type TargetStatus } from '../model/target.ts'
 import { PROFILE_TRAITS, type RunProfile } from '../model/traits.ts'
-import type { Presence, Worker } from '../model/worker.ts'
-import type { AuditEntry, Listing, LiveRun } from './store.ts'
+import type { AuditEntry, BeginRequest, BeginResult, Listing, LiveRun } from './store.ts'
 
 /**
  * Row → model, shared by the engines. A row arrives with the columns of the schema, times as milliseconds,
@@ -281,46 +281,32 @@ export function toClaimed(row: ClaimedRow, source: string): ClaimedTarget {
   }
 }
 
-export type WorkerRow = {
-  id: string
-  source: string
-  host: string
-  pid: number
-  start_ticks: number | null
-  boot_id: string | null
-  pid_namespace: string | null
-  presence: Presence
-  version: string
-  heartbeat_ms: number
-  lease_ms: number
-  started_at: number
-  last_heartbeat_at: number
-  heartbeats: number
-  loop_lag_ms: number
-  ended_at: number | null
+/** The live run of a source as `begin` finds it, with its target if it has only one. */
+export type LiveSingleRow = {
+  run: string
+  kind: RunKind
+  target: string | null
+  status: TargetStatus | null
+  claim_id: string | null
 }
 
-export function toWorker(row: WorkerRow): Worker {
-  return {
-    id: row.id,
-    source: row.source,
-    process: {
-      host: row.host,
-      pid: row.pid,
-      startTicks: row.start_ticks,
-      bootId: row.boot_id,
-      pidNamespace: row.pid_namespace,
-    },
-    presence: row.presence,
-    version: row.version,
-    heartbeatMs: row.heartbeat_ms,
-    leaseMs: row.lease_ms,
-    startedAt: row.started_at,
-    lastHeartbeatAt: row.last_heartbeat_at,
-    heartbeats: row.heartbeats,
-    loopLagMs: row.loop_lag_ms,
-    endedAt: row.ended_at,
-  }
+/** Returns what keeps `begin` from a claim, or null. */
+export function blockBegin(
+  live: LiveSingleRow | undefined,
+  sourceLock: SourceLock | null,
+  { onlyRun }: BeginRequest,
+): BeginResult | null {
+  if (sourceLock) return { claimed: null, sourceLock }
+  if (onlyRun !== undefined && live?.run !== onlyRun)
+    return { claimed: null, blockingRun: live?.run ?? onlyRun }
+  if (live && (live.kind !== 'single' || live.status !== 'planned'))
+    return { claimed: null, blockingRun: live.run }
+  return null
+}
+
+/** The result of a claim by `begin`. */
+export function begun(claimed: ClaimedTarget): BeginResult {
+  return { claimed, resumed: claimed.epoch > 1 }
 }
 
 export type AuditRow = Omit<AuditEntry, 'run' | 'target'> & {

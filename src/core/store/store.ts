@@ -4,8 +4,6 @@ import type { Database as PostgresDatabase } from './postgres/database.ts'
 import type { Database as SqliteDatabase } from './sqlite/database.ts'
 import type { WorkerStore } from './worker-store.ts'
 
-export type * from './listing.ts'
-export type * from './operator-requests.ts'
 export type * from './operator-store.ts'
 export type * from './reads.ts'
 export type * from './worker-store.ts'

@@ -2,14 +2,14 @@ import type { Checkpoint, InTransaction } from '../model/checkpoint.ts'
 import type { Claim, ClaimedTarget, Outcome } from '../model/claim.ts'
 import type { ClaimId, RunId, TargetId, WorkerId } from '../model/id.ts'
 import type { Policy } from '../model/policy.ts'
-import type { Run, RunKind, RunStatus } from '../model/run.ts'
+import type { Run, RunStatus } from '../model/run.ts'
 import type { RunOrigin, RunProfile } from '../model/traits.ts'
 import type { SourceLock } from '../model/source-lock.ts'
 import type { OnlyTarget, Target, TargetInput } from '../model/target.ts'
 import type { Millis } from '../model/time.ts'
 import type { Decision } from '../model/verdict.ts'
-import type { Evidence, Liveness, Presence, ProcessIdentity, Worker } from '../model/worker.ts'
-import type { RunMove } from './operator-requests.ts'
+import type { Evidence, Liveness, Presence, Worker } from '../model/worker.ts'
+import type { RunMove } from './operator-store.ts'
 
 /** The methods of a worker process: runs, claims, checkpoints, heartbeats and recovery. */
 export interface WorkerStore {
@@ -143,11 +143,7 @@ export interface WorkerStore {
   prune(bounds: PruneBounds): Promise<{ samples: number; workers: number }>
 }
 
-export type NewRun = {
-  readonly id: RunId
-  readonly source: string
-  readonly kind: RunKind
-  readonly policy: Policy
+export type NewRun = Pick<Run, 'id' | 'source' | 'kind' | 'policy'> & {
   /** JSON for its command. */
   readonly input?: unknown
   /** @default 'standard' */
@@ -206,15 +202,10 @@ export interface PresenceLock {
   release(): Promise<void>
 }
 
-export type NewWorker = {
-  readonly id: WorkerId
-  readonly source: string
-  readonly process: ProcessIdentity
-  readonly presence: Presence
-  readonly version: string
-  readonly heartbeatMs: number
-  readonly leaseMs: number
-}
+export type NewWorker = Pick<
+  Worker,
+  'id' | 'source' | 'process' | 'presence' | 'version' | 'heartbeatMs' | 'leaseMs'
+>
 
 export type Heartbeat = {
   readonly worker: WorkerId

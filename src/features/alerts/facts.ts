@@ -6,7 +6,7 @@ import type { Run } from '../../core/model/run.ts'
 import { blockedReason, TARGET_STATUS_AFTER } from '../../core/model/verdict.ts'
 import type { Millis } from '../../core/model/time.ts'
 import type { AuditEntry, Store } from '../../core/store/store.ts'
-import { LATEST_FAILED_MAX } from '../../core/store/listing.ts'
+import { LATEST_FAILED_MAX } from '../../core/store/reads.ts'
 import {
   gaveUpItem,
   healthItem,

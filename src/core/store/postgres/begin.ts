@@ -1,7 +1,14 @@
 import { HeartbeatOverdueError, UnusableStoreError } from '../../model/errors.ts'
 import type { SourceLock } from '../../model/source-lock.ts'
 import { toSourceLock, type SourceLockRow } from '../command-rows.ts'
-import { serializePolicy, toClaimed, type ClaimedRow } from '../rows.ts'
+import {
+  begun,
+  blockBegin,
+  serializePolicy,
+  toClaimed,
+  type ClaimedRow,
+  type LiveSingleRow,
+} from '../rows.ts'
 import type { BeginRequest, BeginResult, Store } from '../store.ts'
 import { CLAIM_COLUMNS, TAKEN_UP } from './claims.ts'
 import { sql, type Connection, type Database } from './database.ts'
@@ -115,25 +122,14 @@ async function tryToBegin(
 ): Promise<BeginResult | 'overdue' | null> {
   const { source, worker, claimId } = request
   const policy = serializePolicy(request.policy)
-  const [live] = await connection.all<{
-    run: string
-    kind: string
-    target: string | null
-    status: string | null
-    claim_id: string | null
-  }>(LIVE_RUN, [source])
+  const [live] = await connection.all<LiveSingleRow>(LIVE_RUN, [source])
 
   if (live?.status === 'in_progress' && live.claim_id === claimId) {
     const [held] = await connection.all<ClaimedRow>(HELD, [live.target])
-    return begun(held!, source)
+    return begun(toClaimed(held!, source))
   }
-  if (sourceLock) return { claimed: null, sourceLock }
-  const { onlyRun } = request
-  if (onlyRun !== undefined && live?.run !== onlyRun)
-    return { claimed: null, blockingRun: live?.run ?? onlyRun }
-  if (live && (live.kind !== 'single' || live.status !== 'planned')) {
-    return { claimed: null, blockingRun: live.run }
-  }
+  const blocked = blockBegin(live, sourceLock, request)
+  if (blocked) return blocked
   if (!mayClaim) return 'overdue'
   if (!live) {
     const made = await connection.all(START, [request.run, source, policy])
@@ -148,9 +144,5 @@ async function tryToBegin(
     run,
     policy,
   ])
-  return taken ? begun(taken, source) : null
-}
-
-function begun(row: ClaimedRow, source: string): BeginResult {
-  return { claimed: toClaimed(row, source), resumed: row.epoch > 1 }
+  return taken ? begun(toClaimed(taken, source)) : null
 }

@@ -1,5 +1,5 @@
-import type { ProcessIdentity } from '../../model/worker.ts'
 import { processState } from '../../host/identity.ts'
+import { toProcess, type ProcessRow } from '../worker-rows.ts'
 import type { Store } from '../store.ts'
 import { ms, sql, type Database } from './database.ts'
 
@@ -24,11 +24,7 @@ type LeaderRow = {
   left_ms: number
   works: boolean | null
   host: string | null
-  pid: number
-  start_ticks: number | null
-  boot_id: string | null
-  pid_namespace: string | null
-}
+} & Omit<ProcessRow, 'host'>
 
 export function leaderMethods(db: Database): Pick<Store, 'acquireLeadership'> {
   return {
@@ -45,16 +41,8 @@ export function leaderMethods(db: Database): Pick<Store, 'acquireLeadership'> {
   }
 }
 
-/** Proven by the kernel of this host, or its worker has ended. */
-function isGone(leader: LeaderRow): boolean {
-  const { works, host, pid, start_ticks: startTicks, boot_id: bootId } = leader
+/** Returns true if its worker has ended, or the kernel of this host proves that its process is gone. */
+function isGone({ works, host, ...row }: LeaderRow): boolean {
   if (host === null || !works) return true
-  const process: ProcessIdentity = {
-    host,
-    pid,
-    startTicks,
-    bootId,
-    pidNamespace: leader.pid_namespace,
-  }
-  return processState(process) === 'gone'
+  return processState(toProcess({ host, ...row })) === 'gone'
 }

@@ -1,8 +1,7 @@
 import { unknownWorker } from '../../model/errors.ts'
-import { processState } from '../../host/identity.ts'
-import { toWorker, type WorkerRow } from '../rows.ts'
+import { toWorker, type WorkerRow } from '../worker-rows.ts'
 import type { HeartbeatResult, Store, WorkerObservation } from '../store.ts'
-import { toHolding, type HoldingRow } from '../list-rows.ts'
+import { toHolding, toObservation, type HoldingRow } from '../worker-rows.ts'
 import { ms, sql, type Database } from './database.ts'
 import { SCHEMA_VERSION } from './migrate.ts'
 import { LIVE } from './runs.ts'
@@ -146,25 +145,15 @@ export function workerMethods(db: Database): WorkerMethods {
         claimIds,
         measured,
       ])
-      const {
-        known,
-        held,
-        cancelled,
-        server_started_at: serverStartedAt,
-        now,
-        min_program_version: minProgramVersion,
-      } = answer!
-      if (!known) {
-        throw unknownWorker(db.address.where)
-      }
-      const tooOld = minProgramVersion > SCHEMA_VERSION
+      const { known, held, cancelled, unpark, now } = answer!
+      if (!known) throw unknownWorker(db.address.where)
       return {
         held,
         cancelled,
-        serverStartedAt,
+        unpark: unpark ?? [],
+        serverStartedAt: answer!.server_started_at,
         now,
-        isOutdated: tooOld,
-        unpark: answer!.unpark ?? [],
+        isOutdated: answer!.min_program_version > SCHEMA_VERSION,
       }
     },
 
@@ -202,18 +191,6 @@ type ObservationRow = WorkerRow & { is_locked: boolean; beat_age_ms: number }
 function observe(row: ObservationRow): WorkerObservation {
   const worker = toWorker(row)
   const lock = row.is_locked ? 'held' : 'free'
-  return {
-    worker,
-    evidence: {
-      presence: worker.presence.kind === 'session' ? lock : 'unknown',
-      presenceKind: worker.presence.kind,
-      process: processState(worker.process),
-      heartbeatAgeMs: Math.max(0, row.beat_age_ms),
-      heartbeatMs: worker.heartbeatMs,
-      leaseMs: worker.leaseMs,
-      loopLagMs: worker.loopLagMs,
-      host: worker.process.host,
-      pid: worker.process.pid,
-    },
-  }
+  const presence = worker.presence.kind === 'session' ? lock : 'unknown'
+  return toObservation(worker, presence, Math.max(0, row.beat_age_ms))
 }

@@ -1,5 +1,5 @@
 import { HeartbeatOverdueError } from '../../model/errors.ts'
-import { serializePolicy } from '../rows.ts'
+import { begun, blockBegin, serializePolicy, type LiveSingleRow } from '../rows.ts'
 import type { BeginRequest, BeginResult, Store } from '../store.ts'
 import {
   HELD,
@@ -34,25 +34,14 @@ function begin(tx: Connection, request: BeginRequest, where: string): BeginResul
   const now = tx.now()
   const sourceLock = lockedByAnother(tx, source, worker)
   if (!sourceLock && request.abandonFirst) moveRun(tx, request.abandonFirst)
-  const live = tx.get<{
-    run: string
-    kind: string
-    target: string | null
-    status: string | null
-    claim_id: string | null
-  }>(LIVE_SINGLE, { source })
+  const live = tx.get<LiveSingleRow>(LIVE_SINGLE, { source })
 
   if (live && live.status === 'in_progress' && live.claim_id === claimId) {
     const [row] = tx.all<SqliteClaimedRow>(HELD, { worker, claimIds: JSON.stringify([claimId]) })
-    return begun(row!, source)
+    return begun(readClaimed(row!, source))
   }
-  if (sourceLock) return { claimed: null, sourceLock }
-  const { onlyRun } = request
-  if (onlyRun !== undefined && live?.run !== onlyRun)
-    return { claimed: null, blockingRun: live?.run ?? onlyRun }
-  if (live && (live.kind !== 'single' || live.status !== 'planned')) {
-    return { claimed: null, blockingRun: live.run }
-  }
+  const blocked = blockBegin(live, sourceLock, request)
+  if (blocked) return blocked
   if (!mayClaim(tx, worker)) throw new HeartbeatOverdueError(where)
   const run = live?.run ?? request.run
   if (!live) {
@@ -63,9 +52,5 @@ function begin(tx: Connection, request: BeginRequest, where: string): BeginResul
   const row = tx.get<SqliteClaimedRow>(CLAIM_TARGET, { id, claimId, worker, now, claimedAlone: 1 })!
   if (!countClaim(tx, row, now)) return { claimed: null, blockingRun: run }
   tx.run(MARK_RUNNING, { run, now })
-  return begun(row, source)
-}
-
-function begun(row: SqliteClaimedRow, source: string): BeginResult {
-  return { claimed: readClaimed(row, source), resumed: row.epoch > 1 }
+  return begun(readClaimed(row, source))
 }

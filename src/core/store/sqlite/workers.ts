@@ -2,9 +2,9 @@ import { unknownWorker } from '../../model/errors.ts'
 import type { Policy } from '../../model/policy.ts'
 import type { Presence, Worker } from '../../model/worker.ts'
 import { bootId, processState, uptimeMs } from '../../host/identity.ts'
-import { toWorker, type WorkerRow } from '../rows.ts'
+import { toWorker, type WorkerRow } from '../worker-rows.ts'
 import type { HeartbeatResult, Store, WorkerObservation } from '../store.ts'
-import { toHolding, type HoldingRow } from '../list-rows.ts'
+import { toHolding, toObservation, type HoldingRow } from '../worker-rows.ts'
 import { endClaim, RELEASE } from './claim-ends.ts'
 import { sql, type Connection, type Database } from './database.ts'
 import { isTooOld } from './migrate.ts'
@@ -208,21 +208,9 @@ function observe(row: SqliteWorkerRow, lockFolder: string, now: number): WorkerO
   const worker = readWorker(row)
   const sameBoot = worker.process.bootId === bootId()
   const byUptime = uptimeMs() - row.heartbeat_uptime
-  return {
-    worker,
-    evidence: {
-      presence: probePresence(lockFolder, worker.presence, worker.process),
-      presenceKind: worker.presence.kind,
-      process: processState(worker.process),
-      heartbeatAgeMs:
-        sameBoot && byUptime >= 0 ? byUptime : Math.max(0, now - worker.lastHeartbeatAt),
-      heartbeatMs: worker.heartbeatMs,
-      leaseMs: worker.leaseMs,
-      loopLagMs: worker.loopLagMs,
-      host: worker.process.host,
-      pid: worker.process.pid,
-    },
-  }
+  const ageMs = sameBoot && byUptime >= 0 ? byUptime : Math.max(0, now - worker.lastHeartbeatAt)
+  const presence = probePresence(lockFolder, worker.presence, worker.process)
+  return toObservation(worker, presence, ageMs)
 }
 
 function isGone(row: SqliteWorkerRow | undefined, lockFolder: string): boolean {

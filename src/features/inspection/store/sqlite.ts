@@ -15,7 +15,7 @@ import {
   type LeftoverLock,
   type InspectedRun,
 } from './store.ts'
-import { toWorker, type WorkerRow } from '../../../core/store/rows.ts'
+import { toWorker, type WorkerRow } from '../../../core/store/worker-rows.ts'
 import {
   blockedWal,
   LIVE,
