@@ -1,5 +1,14 @@
 import assert from 'node:assert/strict'
-import { existsSync, globSync, readFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import {
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { DEFAULT_POLICY } from '../src/core/model/policy.ts'
@@ -49,6 +58,25 @@ test('the state diagrams show every legal move, and no other', () => {
   assert.deepEqual(run!.sort(), transitionsOf(RUN_TRANSITIONS))
 })
 
+test('how it works names existing files, and the walks have as many as their headings claim', () => {
+  const page = read('docs/how-it-works.md')
+  const known = globSync('{src,bin,test}/**/*.{ts,tsx,js}', { cwd: ROOT })
+  for (const [, name] of page.matchAll(/`([\w./*-]+\.(?:ts|tsx|js))`/g)) {
+    const pattern = new RegExp(`(^|/)${name!.replaceAll('.', '\\.').replaceAll('*', '[^/]+')}$`)
+    assert.ok(
+      known.some((file) => pattern.test(file)),
+      `there is no ${name}`,
+    )
+  }
+  const walks = page.split(/^### (?=.* \(\d+ files\)$)/m).slice(1)
+  assert.equal(walks.length, 3)
+  for (const walk of walks) {
+    const steps = walk.split(/^## /m)[0]!
+    const named = new Set(steps.match(/`(?:src|bin)\/[^`]+`/g))
+    assert.equal(named.size, Number(/\((\d+) files\)/.exec(walk)![1]), walk.split('\n')[0])
+  }
+})
+
 test('the configuration page names every setting of a policy with its default', () => {
   const rows = [
     ...read('docs/reference/configuration.md').matchAll(/^\| (`.+?`) \| (.+?) \| .+ \|$/gm),
@@ -72,6 +100,49 @@ test('the configuration page names every setting of a policy with its default', 
 test('the command line reference names every command', () => {
   for (const { name } of COMMANDS) {
     assert.match(read('docs/reference/cli.md'), new RegExp(`^\\| .*\\b${name}\\b.* \\|`, 'm'))
+  }
+})
+
+/** Names of the reader's own code, and libraries that are not installed here. */
+const READERS_OWN = `
+declare const requestHandler: any, userOf: any, PAGES: any, fetchPage: any, error: any
+declare const inngest: any, job: any, task: any, Context: any
+`
+const OTHER_MODULES = `
+declare module 'crawlee'
+declare module '*/access' { export const access: any, userOf: any }
+`
+
+test('every code sample in TypeScript compiles', () => {
+  mkdirSync(join(ROOT, '.cache'), { recursive: true })
+  const folder = mkdtempSync(join(ROOT, '.cache', 'samples-'))
+  try {
+    const samples = pages.flatMap((page) =>
+      [...read(page).matchAll(/^```(?:ts|js)\n([^]*?)^```$/gm)]
+        .map(([, code]) => code!)
+        .filter((code) => /^(import|export) /m.test(code))
+        .map((code, n) => [`${page.replaceAll(/[/.]/g, '-')}-${n}`, code] as const),
+    )
+    assert.ok(samples.length > 20)
+    for (const [name, code] of samples) writeFileSync(join(folder, `${name}.ts`), code)
+    writeFileSync(join(folder, 'names.d.ts'), READERS_OWN)
+    writeFileSync(join(folder, 'modules.d.ts'), OTHER_MODULES)
+    const options = {
+      module: 'esnext',
+      moduleResolution: 'bundler',
+      allowImportingTsExtensions: true,
+      rewriteRelativeImportExtensions: false,
+      noImplicitAny: false,
+      noUnusedLocals: false,
+      noUnusedParameters: false,
+    }
+    const config = { extends: '../../tsconfig.json', compilerOptions: options, include: ['*.ts'] }
+    writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ ...config, exclude: [] }))
+    const tsc = join(ROOT, 'node_modules', '.bin', 'tsc')
+    const { stdout } = spawnSync(tsc, ['-p', folder], { encoding: 'utf8' })
+    assert.equal(stdout, '')
+  } finally {
+    rmSync(folder, { recursive: true })
   }
 })
 
