@@ -64,10 +64,11 @@ class SqliteTable extends UserTable<SqliteValues> {
         to.kind === 'timestamp' ? await this.formatTime(row, field, to.at) : toBindValue(to.value)
       sets.push(`${this.#sql.column(field)} = ${values.bind(value)}`)
     }
+    const { table, key } = this.#sql
+    const update = /* sql */ `UPDATE ${table} SET ${sets.join(', ')} WHERE ${isUnchanged(values)}`
+    // Repeated while the database is locked, also by a reader at the commit.
     return this.#db.write((db) => {
       if (sets.length === 0) return this.#find(db, 'still', isUnchanged)
-      const { table, key } = this.#sql
-      const update = /* sql */ `UPDATE ${table} SET ${sets.join(', ')} WHERE ${isUnchanged(values)}`
       if (db.run(this.#statement('change', update), values.all) === 0) {
         // The row matches, but a trigger ignored the change.
         if (this.#find(db, 'still', isUnchanged)) return null

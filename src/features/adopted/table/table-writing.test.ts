@@ -298,6 +298,27 @@ test('sqlite: while another program writes, this waits, and its journal stays th
   assert.equal(mode!['journal_mode'], 'delete')
 })
 
+test('sqlite: a change whose commit waits for a reader is repeated, and made once', async () => {
+  await using db = await sqliteEngine.empty()
+  await db.raw(/* sql */ `
+    CREATE TABLE jobs (id INTEGER PRIMARY KEY, status TEXT);
+    INSERT INTO jobs VALUES (1, 'running'), (2, 'running');
+  `)
+  using other = new DatabaseSync(db.url.slice('sqlite:'.length))
+  other.exec('PRAGMA journal_mode = DELETE')
+  const columns = { id: 'id', status: 'status' }
+  await using opening = await openTestTable(db.url, { table: 'jobs', columns, statuses: STATUSES })
+  const { table } = opening
+  const row = (await table.row('1'))!
+  const reader = other.prepare('SELECT id FROM jobs').iterate()
+  reader.next()
+  const changing = table.change(row, { status: 'failed' })
+  // By then the first commit was refused.
+  setTimeout(() => reader.return!(), 100)
+  assert.equal((await changing)?.status, 'failed')
+  assert.equal(await table.change(row, { status: 'failed' }), null)
+})
+
 test('sqlite: text that is not UTF-8 cannot be compared, so its row is left alone, with a warning', async () => {
   await using db = await sqliteEngine.empty()
   await db.raw(/* sql */ `
