@@ -160,7 +160,7 @@ export class ExecWorker {
       if (error instanceof StoreUnavailableError || error instanceof WatchdogLostError)
         return this.#retryLater(run, RETRY_MS)
       this.#failed++
-      if (this.#error !== null) this.#runner.requestStop('the command cannot be started')
+      if (this.#error !== null) this.#runner.requestStop('a command that cannot be started')
       this.#retryLater(run, Infinity)
     }
   }

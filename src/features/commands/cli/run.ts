@@ -152,7 +152,7 @@ function report({ args, output }: Run, ended: SupervisorResult): CommandResult {
   }
 }
 
-/** How long until the next time that a crontab line names; null without one. */
+/** Returns a function that returns the time until the next entry of a crontab line; null without one. */
 function makeSchedule(
   expression: string | undefined,
   timezone: string | undefined,
