@@ -1,4 +1,4 @@
-import { seededFraction } from './random.ts'
+import { seededFraction, type Random } from './random.ts'
 
 export const SIGNALS = [
   'SIGKILL',
@@ -73,4 +73,52 @@ export function defaultWithinMs({ workMs, pages }: ReferenceTiming, kills: numbe
 /** Returns the delay from a start, or from the first page after it. */
 export function delayMsOf({ moment, share }: Fault, startMs: number, withinMs: number): number {
   return Math.round(share * (moment === 'start' ? startMs : withinMs))
+}
+
+// — The demo: the size of its crawl is known —
+
+/** A fault, and the share of pages at which it is due. */
+export type ScheduledFault = {
+  readonly kind: 'kill' | 'deploy' | 'zombie'
+  readonly atShare: number
+}
+
+/** Average time of a page of the demo's site at slowdown 1, including the time to save it. */
+const AVERAGE_PAGE_MS = 440
+const START_MS = 2_000
+const DEPLOY_MS = 4_000
+/** A lease, the recovery, the refused write. */
+const ZOMBIE_MS = 8_000
+const KILL_MS = 1_500
+/** A worker that is killed more often than this is restarted with a delay. */
+const MIN_LIFETIME_MS = 6_000
+const SLOWDOWN_MAX = 5
+
+export type DemoSize = {
+  readonly pages: number
+  readonly targets: number
+  readonly workers: number
+  readonly kills: number
+}
+
+/** Estimates how long the crawl takes. */
+export function expectedMs({ pages, targets, workers }: DemoSize, slowdown: number): number {
+  return START_MS + (pages * AVERAGE_PAGE_MS * slowdown) / Math.min(workers, targets)
+}
+
+/** Returns how much slower the site must be to leave time for every fault: 1 for a crawl that is long enough. */
+export function slowdownFor(size: DemoSize): number {
+  const needed =
+    size.kills * Math.max(KILL_MS, MIN_LIFETIME_MS / size.workers) + DEPLOY_MS + ZOMBIE_MS
+  return Math.min(SLOWDOWN_MAX, Math.max(1, needed / (expectedMs(size, 1) - START_MS)))
+}
+
+/** Spreads the kills over the crawl, with a deploy and a zombie between them. */
+export function spreadFaults(kills: number, random: Random): ScheduledFault[] {
+  const faults: ScheduledFault[] = Array.from({ length: kills }, (_, n) => ({
+    kind: 'kill',
+    atShare: 0.02 + (0.82 * (n + random.next())) / kills,
+  }))
+  faults.push({ kind: 'deploy', atShare: 0.38 }, { kind: 'zombie', atShare: 0.55 })
+  return faults.sort((a, b) => a.atShare - b.atShare)
 }

@@ -9,10 +9,10 @@ import { openLedger } from '../ledger.ts'
 import { pollUntil, whenAborted } from '../poll.ts'
 import { REAL_CLOCK } from '../../../core/host/clock.ts'
 import { makeRandom } from '../random.ts'
+import { expectedMs, slowdownFor, spreadFaults } from '../schedule.ts'
 import { makeReport, readResults } from './report.ts'
 import type { Headline, Reporter } from './reporter.ts'
-import { expectedMs, makeSchedule, Scenario, slowdownFor } from './scenario.ts'
-import type { ScenarioContext } from './scenario.ts'
+import { Scenario, type ScenarioContext } from './scenario.ts'
 import { makeDirectory, Site } from './site.ts'
 import { takeSnapshot, WorkerPool } from './worker-pool.ts'
 
@@ -108,7 +108,7 @@ async function runCrawl(
     random: makeRandom(seed),
   }
   const reporting = keepReporting(context)
-  await scenario.run(context, makeSchedule(size.kills, makeRandom(seed + 1)))
+  await scenario.run(context, spreadFaults(size.kills, makeRandom(seed + 1)))
   await Promise.race([working, whenAborted(interrupted)])
   await reporting
   return run

@@ -4,7 +4,7 @@ import { newId } from '../../../core/model/id.ts'
 import type { Run } from '../../../core/model/run.ts'
 import { makeDirectory } from './site.ts'
 import { makeReport, type InjectedFaults, type SavedResults, type Report } from './report.ts'
-import type { Kill } from './faults.ts'
+import type { Kill } from './scenario.ts'
 
 const truth = makeDirectory(1, 4)
 const stats = { served: 40, refetched: 3, errors500: 1, errors429: 1 }

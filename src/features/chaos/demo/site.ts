@@ -165,8 +165,6 @@ const ERROR_429_RATE = 0.03
 const RETRY_AFTER_S = 1
 const SLOW_RATE = 0.07
 const WAIT_MAX_MS = 3_000
-/** Average time of a page at slowdown 1, including the time to save it. For estimates. */
-export const AVERAGE_PAGE_MS = 440
 
 /** Serves the directory over HTTP on this machine. Like real sites it is sometimes slow and sometimes fails. */
 export class Site {
