@@ -24,7 +24,7 @@ import { handleNodeRequest, type Peer } from './lib/http/node-adapter.ts'
 import { TokenFile } from './app/tokens.ts'
 
 export type { Access, User } from './interfaces/http/auth.ts'
-export type { Role } from './core/model/role.ts'
+export type { Role } from './lib/http/role.ts'
 
 /** Options of `createHandler`. `access`, `tokens` or both are required. */
 export type HandlerOptions = DatabaseOptions & {

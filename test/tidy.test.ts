@@ -173,13 +173,13 @@ test('no file is longer than 350 lines', () => {
 
 /** Upper limits. A change that raises one says why. */
 const LIMITS = {
-  files: 660,
-  lines: 72_000,
+  files: 580,
+  lines: 71_000,
   'lines of src/core': 17_000,
   'methods of WorkerStore': 36,
   'methods of Store': 60,
   'methods of the stores of features': 33,
-  'files that name pageTarget': 37,
+  'files that name pageTarget': 28,
 }
 
 test('the code stays within its limits', () => {

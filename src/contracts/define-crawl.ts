@@ -11,7 +11,7 @@ import {
 } from '../core/model/fields.ts'
 import { DEFAULT_POLICY } from '../core/model/policy.ts'
 import { makePolicy, type PolicyOptions } from '../lib/validate/policy-options.ts'
-import { sourceMistake } from '../core/model/source.ts'
+import { sourceMistake } from '../lib/validate/source.ts'
 import { isSchema, type StandardSchema } from '../core/model/standard-schema.ts'
 import type { CrawlDefinition } from '../core/worker/crawl.ts'
 import type {

@@ -1,6 +1,6 @@
 import type { InferOutput } from 'valibot'
 import type { OperatorContext } from '../core/recovery/context.ts'
-import type { Role } from '../core/model/role.ts'
+import type { Role } from '../lib/http/role.ts'
 import type { Store } from '../core/store/store.ts'
 import type { Settings } from './settings.ts'
 import type { Route as ApiRoute, RouteHandler } from '../lib/http/route.ts'

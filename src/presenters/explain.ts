@@ -18,6 +18,7 @@ import {
   formatRunStatus,
   formatTargetStatus,
   plural,
+  formatPage,
 } from './format.ts'
 import { auditSentence } from './history.ts'
 import type { Presented } from './presented.ts'
@@ -227,9 +228,9 @@ function runSentences(run: Run, now: Millis): Sentence[] {
 }
 
 function targetSentences(run: Run, target: Target): Sentence[] {
-  const { id, key, group, status, page, pageTarget, attempts, crashes, lastError } = target
-  const of = pageTarget === null ? '' : ` of ${pageTarget}`
-  const saved = page === 0 ? 'No page is saved' : `Page ${page}${of} is its last saved one`
+  const { id, key, group, status, page, attempts, crashes, lastError } = target
+  const saved =
+    page === 0 ? 'No page is saved' : `Page ${formatPage(target, ' of ')} is its last saved one`
   const sentences: Sentence[] = [
     [
       `Target ${shortId(id)}, `,

@@ -1,4 +1,4 @@
-import type { Role } from '../core/model/role.ts'
+import type { Role } from '../lib/http/role.ts'
 import type { RunStatus } from '../core/model/run.ts'
 import type { TargetStatus } from '../core/model/target.ts'
 import type { Timestamp } from '../core/model/time.ts'

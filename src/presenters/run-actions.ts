@@ -9,7 +9,7 @@ import type { ActionContext } from '../core/recovery/context.ts'
 import { plural } from './format.ts'
 import { NOTHING_CHANGED, type ActionResult, undoByCancel, undoByRevert } from './action-result.ts'
 import { UsageError } from '../core/model/errors.ts'
-import { checkSource } from '../core/model/source.ts'
+import { checkSource } from '../lib/validate/source.ts'
 import type { Store } from '../core/store/store.ts'
 import type { SourcePolicies } from './policy-settings.ts'
 

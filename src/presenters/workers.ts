@@ -10,6 +10,7 @@ import {
   formatProcess,
   formatProcessCell,
   plural,
+  formatPage,
 } from './format.ts'
 import type { PresentedList } from './presented.ts'
 import type { Worker as WorkerView } from './records.ts'
@@ -89,9 +90,7 @@ export function workerSections(
             left('TARGET', ({ target }) => shortId(target.id)),
             flex('SOURCE', ({ run }) => run.source, 2),
             flex('KEY', ({ target }) => target.key),
-            right('PAGE', ({ target: { page, pageTarget } }) =>
-              pageTarget === null ? `${page}` : `${page}/${pageTarget}`,
-            ),
+            right('PAGE', ({ target }) => formatPage(target, '/')),
             right('ACTIVITY', ({ target }) => formatAgo(target.lastActivityAt, now), 1),
           ]),
           sentences: [],

@@ -10,7 +10,7 @@ import {
 } from './rule.ts'
 import { closest } from '../../core/model/closest.ts'
 import { isObject } from '../../core/model/fields.ts'
-import { sourceMistake } from '../../core/model/source.ts'
+import { sourceMistake } from '../../lib/validate/source.ts'
 import { parseDuration, type Duration } from '../../core/model/time.ts'
 import {
   flag,

@@ -2,7 +2,7 @@ import { AlreadyRunningError, RefusedError, UsageError } from '../../core/model/
 import { newId, shortId, type RunId } from '../../core/model/id.ts'
 import type { Policy } from '../../core/model/policy.ts'
 import { isLive, type Run } from '../../core/model/run.ts'
-import { checkSource } from '../../core/model/source.ts'
+import { checkSource } from '../../lib/validate/source.ts'
 import type { TargetInput, Target } from '../../core/model/target.ts'
 import type { Store } from '../../core/store/store.ts'
 import type { Storage } from './store/store.ts'

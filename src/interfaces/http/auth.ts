@@ -15,7 +15,7 @@ import { HttpError } from '../../lib/http/errors.ts'
 import type { Peer } from '../../lib/http/node-adapter.ts'
 import { isForwarded, lastEntry, publicOrigin, isLoopback } from '../../lib/http/host-check.ts'
 import { RateLimit } from '../../lib/http/limits.ts'
-import { ROLES, type Role } from '../../core/model/role.ts'
+import { ROLES, type Role } from '../../lib/http/role.ts'
 import type { Caller } from '../../contracts/route.ts'
 import {
   sessionCookie,

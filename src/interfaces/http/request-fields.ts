@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { INTEGER_MAX } from '../../core/model/limits.ts'
 import { parseDuration } from '../../core/model/time.ts'
-import { sourceMistake } from '../../core/model/source.ts'
+import { sourceMistake } from '../../lib/validate/source.ts'
 
 /** Fields of requests that several routes have. */
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { newId } from '../../core/model/id.ts'
 import { createHttpTestContext, type HttpTestContext } from '../../testing/http-test-context.ts'
-import { ROLES, type Role } from '../../core/model/role.ts'
+import { ROLES, type Role } from '../../lib/http/role.ts'
 import type { Route } from '../../contracts/route.ts'
 import { ALL_ROUTES } from '../../testing/all-routes.ts'
 

@@ -1,6 +1,6 @@
 import type { Policy } from '../../../core/model/policy.ts'
 import { isLive, type Counts, type Run, type RunStatus } from '../../../core/model/run.ts'
-import { sourceMistake } from '../../../core/model/source.ts'
+import { sourceMistake } from '../../../lib/validate/source.ts'
 import { TARGET_STATUSES, type Target, type TargetStatus } from '../../../core/model/target.ts'
 import type { Millis } from '../../../core/model/time.ts'
 import type { WorkerObservation } from '../../../core/store/store.ts'

@@ -5,7 +5,7 @@ import type { Settings } from '../../../contracts/settings.ts'
 import { closest } from '../../../core/model/closest.ts'
 import { messageOf, NotFoundError, UsageError } from '../../../core/model/errors.ts'
 import { EXIT } from '../../../core/model/exit-codes.ts'
-import { sourceMistake } from '../../../core/model/source.ts'
+import { sourceMistake } from '../../../lib/validate/source.ts'
 import { qualifiedName } from './columns.ts'
 import {
   configText,

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { messageOf, UsageError } from '../../../core/model/errors.ts'
 import { newId, shortId } from '../../../core/model/id.ts'
-import { checkSource } from '../../../core/model/source.ts'
+import { checkSource } from '../../../lib/validate/source.ts'
 import { loadCrawl } from '../../../app/load-crawl.ts'
 import { planRun } from '../../../core/worker/planning.ts'
 import type { Run } from '../../../core/model/run.ts'

@@ -2,7 +2,7 @@ import { defineCommand, present, presentList, reportState } from '../../../contr
 import { argument, option } from '../../../contracts/options.ts'
 import { EXIT } from '../../../core/model/exit-codes.ts'
 import { RUN_STATUSES } from '../../../core/model/run.ts'
-import { checkSource } from '../../../core/model/source.ts'
+import { checkSource } from '../../../lib/validate/source.ts'
 import { adviseStart } from '../../../presenters/advise-start.ts'
 import { assess } from '../../../core/recovery/assess.ts'
 import { classifyRuns } from '../../../core/recovery/clean.ts'

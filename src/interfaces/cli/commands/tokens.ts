@@ -3,7 +3,7 @@ import { defineCommand } from '../../../contracts/command.ts'
 import type { Database } from '../../../contracts/database.ts'
 import { argument, option } from '../../../contracts/options.ts'
 import { NotFoundError } from '../../../core/model/errors.ts'
-import { ROLES } from '../../../core/model/role.ts'
+import { ROLES } from '../../../lib/http/role.ts'
 import { dataFolder } from '../../../lib/files/data-folder.ts'
 import { formatAgo } from '../../../presenters/format.ts'
 

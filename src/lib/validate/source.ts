@@ -1,4 +1,4 @@
-import { UsageError } from './errors.ts'
+import { UsageError } from '../../core/model/errors.ts'
 
 const RULE = 'a name of 1 to 200 characters without control characters or lone surrogates'
 
