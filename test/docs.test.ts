@@ -13,7 +13,7 @@ import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { DEFAULT_POLICY } from '../src/core/model/policy.ts'
 import { parseDuration } from '../src/core/model/time.ts'
-import { RUN_TRANSITIONS, TARGET_TRANSITIONS } from '../src/core/model/transitions.ts'
+import { RUN_TRANSITIONS, TARGET_TRANSITIONS } from '../src/testing/transitions.ts'
 import { COMMANDS } from '../src/interfaces/cli/commands.ts'
 
 /** The documentation says what is there: what of it a machine can check. */

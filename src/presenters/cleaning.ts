@@ -1,4 +1,4 @@
-import { cancelHint } from '../core/decide/cancel.ts'
+import { cancelHint } from '../core/decide/allowed-actions.ts'
 import { worstSeverity } from '../core/decide/health.ts'
 import { UsageError } from '../core/model/errors.ts'
 import { shortId, type RunId } from '../core/model/id.ts'

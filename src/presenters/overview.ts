@@ -1,4 +1,4 @@
-import { byHealth, worstSeverity, type Severity } from '../core/decide/health.ts'
+import { HEALTH_STATES, worstSeverity, type Severity } from '../core/decide/health.ts'
 import { shortId } from '../core/model/id.ts'
 import { ALERT_STORE, type Alert } from '../features/alerts/store/store.ts'
 import { type Run, progressOf } from '../core/model/run.ts'
@@ -73,7 +73,9 @@ export async function loadOverview(context: AssessContext): Promise<Overview> {
   ])
   const locks = sourceLocks.filter(({ worker, gaveUp }) => worker ?? gaveUp)
   const live = assessment.runs.toSorted(
-    (a, b) => byHealth(a.health.state, b.health.state) || b.run.createdAt - a.run.createdAt,
+    (a, b) =>
+      HEALTH_STATES.indexOf(a.health.state) - HEALTH_STATES.indexOf(b.health.state) ||
+      b.run.createdAt - a.run.createdAt,
   )
   const attention = listAttention({
     assessment: { ...assessment, runs: live },

@@ -1,6 +1,5 @@
 import * as operatorActions from '../core/recovery/operator-actions.ts'
 import { refuseCancel, refuseRetry, throwIf } from '../core/decide/allowed-actions.ts'
-import { canCancel } from '../core/decide/cancel.ts'
 import { shortId, newId } from '../core/model/id.ts'
 import { isLive, type Run } from '../core/model/run.ts'
 import { describeOrigin } from '../core/model/traits.ts'
@@ -57,7 +56,8 @@ function describeClaimed(claimed: number): string {
 
 /** `To end it again: …`, or the setting that is missing for it. */
 function howToEndAgain(run: Run): string[] {
-  if (canCancel(run)) return [`To end it again: \`unstuck cancel ${shortId(run.id)}\``]
+  if (run.traits.actions.includes('cancel'))
+    return [`To end it again: \`unstuck cancel ${shortId(run.id)}\``]
   const { cancelSetting } = run.traits
   return cancelSetting ? [`To end it again by hand, map ${cancelSetting} in the config.`] : []
 }
@@ -94,7 +94,8 @@ export async function resume(
   if (reopened && !dryRun) sentences.push(...howToEndAgain(run))
   // Failed targets are open again, so the run cannot be restored as failed; only a cancelled one can be
   // restored.
-  const canUndo = reopened && before === 'cancelled' && targets === 0 && canCancel(run)
+  const canUndo =
+    reopened && before === 'cancelled' && targets === 0 && run.traits.actions.includes('cancel')
   return {
     run,
     isOnRun: true,
@@ -164,7 +165,7 @@ export async function revert(
         `Nothing automatic ends it until ${run.traits.ownerIsKnown ? 'a worker has claimed it again' : 'it has moved on'}.`,
         ...(isLive(before) ? [] : howToEndAgain(run)),
       ]
-  const canUndo = undid === 'cancel' && !dryRun && canCancel(run)
+  const canUndo = undid === 'cancel' && !dryRun && run.traits.actions.includes('cancel')
   return {
     run,
     isOnRun: true,

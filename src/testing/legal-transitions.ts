@@ -1,4 +1,4 @@
-import { RUN_TRANSITIONS, TARGET_TRANSITIONS } from '../core/model/transitions.ts'
+import { RUN_TRANSITIONS, TARGET_TRANSITIONS } from './transitions.ts'
 
 /**
  * Triggers that hold a test database to the published tables of moves, whatever the code above does: a change of

@@ -1,6 +1,5 @@
 import { AlreadyRunningError, RefusedError, UsageError } from '../model/errors.ts'
 import { shortId } from '../model/id.ts'
-import { cancelBlockedReason } from './cancel.ts'
 import { isLive, type Run } from '../model/run.ts'
 import type { Target } from '../model/target.ts'
 import {
@@ -76,8 +75,21 @@ export function refuseCancel(run: Run): Refusal {
   const { id, status } = run
   if (!isLive(status))
     return new RefusedError(`Run ${shortId(id)} has already ended: it is ${status}.`)
-  const why = cancelBlockedReason(run)
-  return why === null ? null : new RefusedError(why)
+  const { origin, actions, cancelSetting } = run.traits
+  if (actions.includes('cancel') || origin === null) return null
+  return new RefusedError(
+    cancelSetting === null
+      ? `Run ${shortId(id)} is the whole table ${origin.table}: it is not ended as one. Set single targets aside with \`unstuck park\`.`
+      : `No status is mapped for cancel on a run of ${origin.table}: map ${cancelSetting} in the config.`,
+  )
+}
+
+/** Returns the command that ends the run whatever it is, or what is missing for it. */
+export function cancelHint({ id, traits }: Pick<Run, 'id' | 'traits'>): string {
+  if (traits.actions.includes('cancel'))
+    return `\`unstuck cancel ${shortId(id)}\` ends it whatever it is`
+  if (traits.cancelSetting === null) return 'a whole table is not ended as one'
+  return `to end it whatever it is, map ${traits.cancelSetting} in the config`
 }
 
 /** For a run of which `replan` found nothing to continue. */

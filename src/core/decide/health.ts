@@ -154,8 +154,3 @@ export function worstSeverity(severities: Iterable<Severity>): Severity {
   const found = new Set(severities)
   return SEVERITIES.find((one) => found.has(one)) ?? 'ok'
 }
-
-/** Compares two states: the worse one sorts first. */
-export function byHealth(a: HealthState, b: HealthState): number {
-  return HEALTH_STATES.indexOf(a) - HEALTH_STATES.indexOf(b)
-}

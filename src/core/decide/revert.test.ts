@@ -5,7 +5,7 @@ import { iso } from '../model/time.ts'
 import { DEFAULT_POLICY } from '../model/policy.ts'
 import { isLive, LIVE_STATUSES, RUN_STATUSES, type Run, type RunStatus } from '../model/run.ts'
 import { TARGET_STATUSES, type Target, type TargetStatus } from '../model/target.ts'
-import { RUN_TRANSITIONS, TARGET_TRANSITIONS } from '../model/transitions.ts'
+import { RUN_TRANSITIONS, TARGET_TRANSITIONS } from '../../testing/transitions.ts'
 import { TARGET_STATUS_AFTER } from '../model/verdict.ts'
 import {
   decideRevert,

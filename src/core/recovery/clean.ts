@@ -1,4 +1,4 @@
-import { cancelHint } from '../decide/cancel.ts'
+import { cancelHint } from '../decide/allowed-actions.ts'
 import { isProvenDead, assessLiveness, type ObserverHealth } from '../decide/liveness.ts'
 import { NotFoundError, RefusedError } from '../model/errors.ts'
 import { newId, shortId, type RunId } from '../model/id.ts'

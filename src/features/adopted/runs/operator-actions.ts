@@ -1,4 +1,4 @@
-import { cancelHint } from '../../../core/decide/cancel.ts'
+import { cancelHint } from '../../../core/decide/allowed-actions.ts'
 import { isUnchanged } from '../../../core/decide/revert.ts'
 import { NotFoundError, RefusedError } from '../../../core/model/errors.ts'
 import { shortId, type RunId, type TargetId } from '../../../core/model/id.ts'

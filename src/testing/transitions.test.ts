@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { LIVE_STATUSES, RUN_STATUSES } from './run.ts'
-import { TARGET_STATUSES } from './target.ts'
+import { LIVE_STATUSES, RUN_STATUSES } from '../core/model/run.ts'
+import { TARGET_STATUSES } from '../core/model/target.ts'
 import { RUN_TRANSITIONS, TARGET_TRANSITIONS } from './transitions.ts'
 
 test('P7 the tables name every status, and only those', () => {

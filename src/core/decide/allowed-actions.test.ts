@@ -1,28 +1,27 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { canCancel, cancelHint, cancelBlockedReason } from './cancel.ts'
+import type { Run } from '../model/run.ts'
+import { cancelHint, refuseCancel } from './allowed-actions.ts'
 import { makeRowTraits, STANDARD_TRAITS } from '../../testing/traits.ts'
 import type { RunTraits } from '../model/traits.ts'
 
-const id = '0199f1aa-0000-7000-8000-00004f2a91bc'
+const RUN = { id: '0199f1aa-0000-7000-8000-00004f2a91bc', status: 'running' } as Run
 const row = (traits: Partial<RunTraits>) => ({
-  id,
+  ...RUN,
   traits: makeRowTraits({ cancelSetting: 'adopted.courses.statuses.cancelled', ...traits }),
 })
 
 test('a stored run can be cancelled, and so can a row whose table maps a cancelled status', () => {
-  for (const run of [{ id, traits: STANDARD_TRAITS }, row({ actions: ['cancel'] })]) {
-    assert.equal(canCancel(run), true)
-    assert.equal(cancelBlockedReason(run), null)
+  for (const run of [{ ...RUN, traits: STANDARD_TRAITS }, row({ actions: ['cancel'] })]) {
+    assert.equal(refuseCancel(run), null)
     assert.equal(cancelHint(run), '`unstuck cancel 4f2a91bc` ends it whatever it is')
   }
 })
 
 test('the refusal to cancel a row names the missing status', () => {
   const run = row({ actions: ['resume'] })
-  assert.equal(canCancel(run), false)
   assert.match(
-    cancelBlockedReason(run) ?? '',
+    refuseCancel(run)?.message ?? '',
     /map adopted\.courses\.statuses\.cancelled in the config/,
   )
   assert.match(cancelHint(run), /map adopted\.courses\.statuses\.cancelled/)
@@ -34,6 +33,6 @@ test('a whole table of targets is not ended as one', () => {
     actions: ['resume', 'park'],
     cancelSetting: null,
   })
-  assert.match(cancelBlockedReason(run) ?? '', /whole table courses.*`unstuck park`/)
+  assert.match(refuseCancel(run)?.message ?? '', /whole table courses.*`unstuck park`/)
   assert.doesNotMatch(cancelHint(run), /cancel/)
 })

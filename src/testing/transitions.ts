@@ -1,5 +1,5 @@
-import type { RunStatus } from './run.ts'
-import type { TargetStatus } from './target.ts'
+import type { RunStatus } from '../core/model/run.ts'
+import type { TargetStatus } from '../core/model/target.ts'
 
 /** Every legal change of state; anything else is a bug. The tests hold both stores to these tables by triggers. */
 export const TARGET_TRANSITIONS: Readonly<Record<TargetStatus, readonly TargetStatus[]>> = {
