@@ -15,11 +15,23 @@ test('every type in an exported declaration is exported too', () => {
   assert.deepEqual(api.unexported, [])
 })
 
+/** References, types whose comment describes their one field, and events: the source has a comment for each. */
+const DESCRIBED_AS_A_WHOLE = [
+  'NewTarget',
+  'RunRef',
+  'SchemaResult',
+  'SourceRef',
+  'TargetRef',
+  'UnstuckEvent',
+]
+
 test('every export and every member of it has a doc comment', () => {
   const missing = [...api.byEntryPoint].flatMap(([entry, declarations]) =>
     declarations.flatMap(({ name, text }) => [
       ...(text.startsWith('/**') ? [] : [`${entry}: ${name}`]),
-      ...undocumentedMembers(text).map((member) => `${entry}: ${name}.${member}`),
+      ...(DESCRIBED_AS_A_WHOLE.includes(name) ? [] : undocumentedMembers(text)).map(
+        (member) => `${entry}: ${name}.${member}`,
+      ),
     ]),
   )
   assert.deepEqual(missing, [])
@@ -38,9 +50,8 @@ test('every option with a default names it', () => {
   assert.deepEqual(missing, [])
 })
 
-/** Members of a class, an interface or an object. In a union of objects the comment of the whole describes them. */
+/** Members of a class, an interface, an object, or of the objects of a union. */
 function undocumentedMembers(text: string): string[] {
-  if (/^(?:\} \|| \||export type .* \| .*\{$)/m.test(text)) return []
   const lines = text.split('\n')
   return lines.flatMap((line, n) => {
     const member = /^ {4}(?:static |readonly |get )*(\[?[\w.]+\]?)(?:<.*>)?\??[:(]/.exec(line)?.[1]

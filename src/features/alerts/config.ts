@@ -36,13 +36,17 @@ export type AlertOptions = {
   resolved?: boolean | undefined
 } & (
   | {
+      /** What to notify of. */
       when: 'orphans'
       /** How many orphans are still no alert. @default 3 */
       moreThan?: number | undefined
       /** In which time they are counted; at most 7d. @default '1h' */
       within?: Duration | undefined
     }
-  | { when: Exclude<AlertKind, 'orphans'> }
+  | {
+      /** What to notify of. */
+      when: Exclude<AlertKind, 'orphans'>
+    }
 )
 
 /** The address that notifications are sent to. */
