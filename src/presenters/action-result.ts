@@ -59,7 +59,7 @@ export function undoSentences(runs: readonly RunId[]): readonly Sentence[] {
 export function undoByRevert(runs: readonly RunId[]): Undo | null {
   if (runs.length === 0) return null
   return {
-    label: runs.length === 1 ? 'Take it back' : `Take back all ${runs.length}`,
+    label: runs.length === 1 ? 'Revert' : `Revert all ${runs.length}`,
     calls: runs.map((run) => call(`/api/runs/${run}/revert`)),
     command: runs.map((run) => unstuckCommand('revert', [shortId(run)])).join(' && '),
   }

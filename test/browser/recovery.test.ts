@@ -60,7 +60,7 @@ for (const engine of isLong ? ENGINES : [sqliteEngine]) {
       await dialog.getByText('4 verdicts applied.').waitFor()
       assert.deepEqual(await statuses(ctx), ['planned', 'planned', 'planned', 'stuck'])
       await dialog.getByRole('button', { name: 'Revert' }).click()
-      await dialog.getByText('Taken back.').waitFor()
+      await dialog.getByText('Reverted.').waitFor()
       assert.deepEqual(await statuses(ctx), ['planned', 'planned', 'planned', 'planned'])
       await dialog.getByRole('button', { name: 'Close' }).last().click()
       for (const { key, page, next } of (await ctx.targets()).values()) {
@@ -94,7 +94,7 @@ for (const engine of isLong ? ENGINES : [sqliteEngine]) {
       await dialog.getByText('1 run marked').waitFor()
       assert.equal((await ctx.run()).status, 'abandoned')
       await dialog.getByRole('button', { name: 'Revert' }).click()
-      await dialog.getByText('Taken back.').waitFor()
+      await dialog.getByText('Reverted.').waitFor()
       assert.equal((await ctx.run()).status, 'queued')
       assert.deepEqual(tab.errors, [])
     })

@@ -96,7 +96,7 @@ describe('rows of users’ own tables, and crawls of Crawlee’s', { skip: noChr
     assert.equal((await ctx.rows('jobs'))[0]!['state'], 'broken')
 
     await dialog.getByRole('button', { name: 'Revert' }).click()
-    await dialog.getByText('Taken back.').waitFor()
+    await dialog.getByText('Reverted.').waitFor()
     assert.deepEqual(await ctx.rows('jobs'), before)
   })
 

@@ -80,7 +80,7 @@ describe('the dashboard when not all is well', { skip: noChromium }, () => {
     await dialog.getByText('1 verdict applied.').waitFor()
     assert.equal((await project.tenders())[0]!['status'], 'failed')
     await dialog.getByRole('button', { name: 'Revert' }).click()
-    await dialog.getByText('Taken back.').waitFor()
+    await dialog.getByText('Reverted.').waitFor()
     assert.deepEqual(await project.tenders(), before)
 
     await tab.go('/runs?status=succeeded')

@@ -148,11 +148,7 @@ function UndoProgress({ steps }: { steps: readonly UndoStep[] }) {
   return (
     <div class="undo strong" role="status">
       <p>
-        {!isOver
-          ? `Taking back: ${of} …`
-          : failed.length === 0
-            ? 'Taken back.'
-            : `${of} taken back.`}
+        {!isOver ? `Reverting: ${of} …` : failed.length === 0 ? 'Reverted.' : `${of} reverted.`}
       </p>
       {failed.length > 0 && (
         <ul>

@@ -39,7 +39,7 @@ export function PageHead(props: {
   useTitle(props.title)
   return (
     <header class="row page-head">
-      <div class="fill">
+      <div class="fill tight">
         {props.above && <p class="faint small">{props.above}</p>}
         <h1 tabIndex={-1}>{props.title}</h1>
         {props.children && <div class="soft">{props.children}</div>}

@@ -181,7 +181,7 @@ function AttentionItem(props: Shape['attention'][number] & { alert: Alert | unde
         </p>
         {because && <p class="clamp soft small">{safe(because)}</p>}
         {what.includes('target') && (
-          <Link to={`/dead-letters?source=${encodeURIComponent(source)}`} class="small">
+          <Link to={`/dead-letters?source=${encodeURIComponent(source)}`} class="link small">
             Their errors
           </Link>
         )}
