@@ -26,7 +26,7 @@ import { cancel, revert } from '../../presenters/run-actions.ts'
 import type { Action, Plan } from './state.ts'
 
 /** Previews an action and changes nothing. `apply` applies what the preview shows, as far as it is unchanged. */
-export async function planAction(
+export function planAction(
   context: OperatorContext,
   action: Action,
   signal: AbortSignal,
@@ -37,9 +37,9 @@ export async function planAction(
     case 'clean':
       return planCleaning(context)
     case 'cancel':
-      return planCancel(context, action.run)
+      return planRunAction(context, cancel, [action.run])
     case 'revert':
-      return planRevert(context, action.runs)
+      return planRunAction(context, revert, action.runs)
     case 'retry':
       return planRetry(context, action.fingerprint, signal)
   }
@@ -75,32 +75,26 @@ async function planCleaning(context: OperatorContext): Promise<Plan> {
   }
 }
 
-async function planCancel(context: OperatorContext, id: RunId): Promise<Plan> {
-  const preview = await cancel(context, await requireRun(context, id), { dryRun: true })
-  return {
-    sections: toSections(preview.sentences),
-    question: 'Cancel it?',
-    async apply() {
-      const run = await requireRun(context, id)
-      const { sentences } = await cancel(context, run, { dryRun: false })
-      return { message: sentences.join(' '), undo: [id] }
-    },
-  }
-}
-
-async function planRevert(context: OperatorContext, runs: readonly RunId[]): Promise<Plan> {
-  const revertAll = async (dryRun: boolean): Promise<(readonly string[])[]> => {
+async function planRunAction(
+  context: OperatorContext,
+  act: typeof cancel | typeof revert,
+  runs: readonly RunId[],
+): Promise<Plan> {
+  const actOnAll = async (dryRun: boolean): Promise<(readonly string[])[]> => {
     const all: (readonly string[])[] = []
     for (const id of runs)
-      all.push((await revert(context, await requireRun(context, id), { dryRun })).sentences)
+      all.push((await act(context, await requireRun(context, id), { dryRun })).sentences)
     return all
   }
+  const isCancel = act === cancel
   return {
-    sections: toSections((await revertAll(true)).flat()),
-    question: runs.length === 1 ? 'Revert it?' : 'Revert them?',
+    sections: toSections((await actOnAll(true)).flat()),
+    question: `${isCancel ? 'Cancel' : 'Revert'} ${runs.length === 1 ? 'it' : 'them'}?`,
     async apply() {
-      const results = await revertAll(false)
-      return { message: results.map(([first]) => first).join(' '), undo: [] }
+      const results = await actOnAll(false)
+      return isCancel
+        ? { message: results.flat().join(' '), undo: runs }
+        : { message: results.map(([first]) => first).join(' '), undo: [] }
     },
   }
 }

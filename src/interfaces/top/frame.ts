@@ -4,9 +4,15 @@ import { plainText, type Cell, type Section } from '../../lib/text/sentence.ts'
 import { pad, truncate, widthOf } from '../../lib/terminal/width.ts'
 import type { BrowseList, BrowseRow } from '../../presenters/browse.ts'
 import { plural } from '../../presenters/format.ts'
-import { helpSections } from './help.ts'
 import type { Snapshot } from './snapshot.ts'
-import { VIEWS, type ListPosition, type TopState, type View } from './state.ts'
+import {
+  ACTION_KEYS,
+  helpSections,
+  VIEWS,
+  type ListPosition,
+  type TopState,
+  type View,
+} from './state.ts'
 
 export type Size = { readonly columns: number; readonly rows: number }
 
@@ -259,17 +265,6 @@ function describeScroll(scroll: number, height: number, all: number): string {
 
 type KeyHelp = readonly [key: string, does: string]
 
-/** Keys that act everywhere, and those that act on the selected row. */
-function viewActions(view: View): KeyHelp[] {
-  const anywhere: KeyHelp[] = [
-    ['R', 'recover'],
-    ['C', 'clean'],
-  ]
-  if (view === 'letters') return [...anywhere, ['r', 'retry']]
-  if (view === 'workers') return anywhere
-  return [...anywhere, ['c', 'cancel'], ['u', 'revert']]
-}
-
 const BACK_KEYS: KeyHelp[] = [
   ['Esc', 'back'],
   ['↑↓', 'scroll'],
@@ -278,7 +273,9 @@ const HELP_KEY: KeyHelp = ['?', 'help']
 
 /** The most important first. */
 function availableKeys({ screen, view, readonly }: TopState): KeyHelp[] {
-  const acts = readonly ? [] : viewActions(view)
+  const acts = ACTION_KEYS.filter(({ views }) => !readonly && views.includes(view)).map(
+    ({ key, label }): KeyHelp => [key, label],
+  )
   switch (screen.kind) {
     case 'filter':
       return [

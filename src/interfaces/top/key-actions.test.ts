@@ -10,7 +10,7 @@ import {
 } from '../../testing/top-fixtures.ts'
 import { widthOf } from '../../lib/terminal/width.ts'
 import { drawTop } from './frame.ts'
-import type { Key } from './keys.ts'
+import type { Key } from './terminal.ts'
 import type { Snapshot } from './snapshot.ts'
 import { handleKey, type Effect } from './key-actions.ts'
 import { initialState, VIEWS, type Plan, type TopState, type View } from './state.ts'

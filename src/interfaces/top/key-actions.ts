@@ -1,10 +1,11 @@
 import { TextWriter } from '../../lib/terminal/text-writer.ts'
 import type { BrowseRow } from '../../presenters/browse.ts'
 import { bodyHeight, selectedRow, currentList, textOf, visibleWindow, type Size } from './frame.ts'
-import { READ_ONLY } from './help.ts'
-import type { Key } from './keys.ts'
+import type { Key } from './terminal.ts'
 import type { Snapshot } from './snapshot.ts'
 import {
+  ACTION_KEYS,
+  READ_ONLY,
   withPosition,
   VIEWS,
   type Action,
@@ -106,33 +107,13 @@ function handleListKey(
 
 /** Keys that work in a list and in an open row; null for others. */
 function handleCommonKey(state: TopState, key: Key, snapshot: Snapshot | null): KeyResult | null {
-  switch (key) {
-    case '?':
-      return { state: { ...state, screen: { kind: 'help', scroll: 0 } } }
-    case 'R':
-      return requestPlan(state, { kind: 'recover' })
-    case 'C':
-      return requestPlan(state, { kind: 'clean' })
-    case 'c': {
-      const run = selectedRowOf(state, snapshot)?.run
-      if (!run) return { state: withMessage(state, 'Select a run first: 1 lists them.') }
-      return requestPlan(state, { kind: 'cancel', run })
-    }
-    case 'r': {
-      const row = state.view === 'letters' ? selectedRowOf(state, snapshot) : undefined
-      if (!row) return { state: withMessage(state, 'Select an error first: 4 lists them.') }
-      return requestPlan(state, { kind: 'retry', fingerprint: row.id })
-    }
-    case 'u': {
-      const run = selectedRowOf(state, snapshot)?.run
-      const runs = state.undo.length > 0 ? state.undo : run ? [run] : []
-      if (runs.length === 0)
-        return { state: withMessage(state, 'Select a run first: its last action is reverted.') }
-      return requestPlan(state, { kind: 'revert', runs })
-    }
-    default:
-      return null
-  }
+  if (key === '?') return { state: { ...state, screen: { kind: 'help', scroll: 0 } } }
+  const found = ACTION_KEYS.find((one) => one.key === key)
+  if (!found) return null
+  const action = found.action(state, selectedRowOf(state, snapshot))
+  return typeof action === 'string'
+    ? { state: withMessage(state, action) }
+    : requestPlan(state, action)
 }
 
 function requestPlan(state: TopState, action: Action): KeyResult {

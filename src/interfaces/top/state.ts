@@ -1,5 +1,6 @@
 import type { RunId } from '../../core/model/id.ts'
 import type { Section, Style } from '../../lib/text/sentence.ts'
+import type { BrowseRow } from '../../presenters/browse.ts'
 
 export const VIEWS = ['runs', 'workers', 'recovery', 'letters', 'history'] as const
 export type View = (typeof VIEWS)[number]
@@ -24,6 +25,66 @@ export type Action =
   | { readonly kind: 'revert'; readonly runs: readonly RunId[] }
   /** Puts targets with one kind of error back in line. */
   | { readonly kind: 'retry'; readonly fingerprint: string }
+
+type ActionKey = {
+  readonly key: string
+  readonly label: string
+  readonly help: string
+  /** The views that show the key. */
+  readonly views: readonly View[]
+  /** Returns the action, or what has to be selected first. */
+  action(state: TopState, row: BrowseRow | undefined): Action | string
+}
+
+const RUN_VIEWS: readonly View[] = ['runs', 'recovery', 'history']
+
+/** The keys that change runs. */
+export const ACTION_KEYS: readonly ActionKey[] = [
+  {
+    key: 'R',
+    label: 'recover',
+    help: 'recover what dead and silent workers held, as `unstuck recover`',
+    views: VIEWS,
+    action: () => ({ kind: 'recover' }),
+  },
+  {
+    key: 'C',
+    label: 'clean',
+    help: 'mark dead runs as “Timeout – auto-cleaned”, as `unstuck clean`',
+    views: VIEWS,
+    action: () => ({ kind: 'clean' }),
+  },
+  {
+    key: 'c',
+    label: 'cancel',
+    help: 'cancel the selected run, as `unstuck cancel`',
+    views: RUN_VIEWS,
+    action: (_, row) =>
+      row?.run ? { kind: 'cancel', run: row.run } : 'Select a run first: 1 lists them.',
+  },
+  {
+    key: 'r',
+    label: 'retry',
+    help: 'on a dead letter: put its targets back in line, from their last saved pages',
+    views: ['letters'],
+    action: ({ view }, row) =>
+      view === 'letters' && row
+        ? { kind: 'retry', fingerprint: row.id }
+        : 'Select an error first: 4 lists them.',
+  },
+  {
+    key: 'u',
+    label: 'revert',
+    help: 'revert the last action of this screen, else of the selected run, as `unstuck revert`',
+    views: RUN_VIEWS,
+    action({ undo }, row) {
+      if (undo.length > 0) return { kind: 'revert', runs: undo }
+      return row?.run
+        ? { kind: 'revert', runs: [row.run] }
+        : 'Select a run first: its last action is reverted.'
+    },
+  },
+]
 
 /** An action with its preview. */
 export type Plan = {
@@ -85,4 +146,32 @@ export function initialState(readonly: boolean): TopState {
 export function withPosition(state: TopState, position: Partial<ListPosition>): TopState {
   const { view, positions } = state
   return { ...state, positions: { ...positions, [view]: { ...positions[view], ...position } } }
+}
+
+const NAVIGATION_KEYS: readonly [string, string][] = [
+  ['1 – 5, Tab', 'runs, workers, recovery, dead letters, history'],
+  ['↑ ↓, j k', 'move; PgUp PgDn by a page, Home End to the ends'],
+  ['Enter', 'open the selected row; Esc closes it'],
+  ['/', 'filter: every word must occur in a row; Enter keeps the filter, Esc drops it'],
+  ['s', 'next order; the first line shows which one'],
+  ['q, Ctrl-C', 'quit; Ctrl-Z suspends, `fg` continues'],
+]
+
+export const READ_ONLY = 'This screen is read-only: start it without --readonly to act.'
+
+export function helpSections(readonly: boolean, where: string | null): Section[] {
+  const keys = (all: readonly (readonly [string, string])[]): Section['sentences'] =>
+    all.map(([key, meaning]) => ['- ', { text: key, style: 'strong' }, `: ${meaning}`])
+  const actions = keys(ACTION_KEYS.map(({ key, help }) => [key, help]))
+  const database = { text: `The database is ${where}.`, style: 'dim' as const }
+  return [
+    { heading: 'Navigate', sentences: keys(NAVIGATION_KEYS) },
+    {
+      heading: 'Act',
+      sentences: readonly
+        ? [[READ_ONLY]]
+        : [...actions, ['Each shows a preview, and applies it only after y.']],
+    },
+    ...(where === null ? [] : [{ heading: null, sentences: [[database]] }]),
+  ]
 }

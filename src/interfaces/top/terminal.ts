@@ -1,6 +1,5 @@
 import process from 'node:process'
 import type { Size } from './frame.ts'
-import { flushKeys, parseKeys, type Key } from './keys.ts'
 
 /** The alternate screen without cursor and without wrapping: a character that is wider than measured breaks one line, not all. */
 const ENTER_SCREEN = '\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[2J'
@@ -120,4 +119,70 @@ export function openTerminal({ onKey, onChange, onEnd }: Listeners): Terminal {
       process.off('uncaughtExceptionMonitor', release).off('exit', release)
     },
   }
+}
+
+/** A key by its name, or the character it types. */
+export type Key = string
+
+const NAMES: Readonly<Record<string, Key>> = {
+  '\r': 'enter',
+  '\n': 'enter',
+  '\t': 'tab',
+  '\x7f': 'backspace',
+  '\b': 'backspace',
+  '\x03': 'ctrl-c',
+  '\x1a': 'ctrl-z',
+  '\f': 'ctrl-l',
+  '\x1b': 'escape',
+}
+
+/** By the end of a sequence; what stands before it names modifiers, which are ignored. */
+const SEQUENCES: Readonly<Record<string, Key>> = {
+  A: 'up',
+  B: 'down',
+  C: 'right',
+  D: 'left',
+  H: 'home',
+  F: 'end',
+  Z: 'back-tab',
+  '1~': 'home',
+  '4~': 'end',
+  '5~': 'page-up',
+  '6~': 'page-down',
+  '7~': 'home',
+  '8~': 'end',
+}
+
+// oxlint-disable-next-line no-control-regex
+const SEQUENCE = /^\x1b(?:\[([\d;?<]*)([A-Za-z~])|O([A-Z]))/
+// oxlint-disable-next-line no-control-regex
+const INCOMPLETE_SEQUENCE = /^\x1b(?:\[[\d;?<]*|O)?$/
+
+/**
+ * Parses the keys in the input of a terminal; unknown sequences are dropped. `rest`: the start of a sequence whose end
+ * is missing, or Escape itself, which only time can tell apart.
+ */
+export function parseKeys(input: string): { keys: Key[]; rest: string } {
+  const keys: Key[] = []
+  for (let left = input; left !== '';) {
+    if (INCOMPLETE_SEQUENCE.test(left)) return { keys, rest: left }
+    const sequence = SEQUENCE.exec(left)
+    if (sequence) {
+      const [all, digits = '', end, other] = sequence
+      const key = SEQUENCES[end === '~' ? `${digits.split(';')[0]}~` : (end ?? other)!]
+      if (key) keys.push(key)
+      left = left.slice(all.length)
+      continue
+    }
+    const char = String.fromCodePoint(left.codePointAt(0)!)
+    const key = NAMES[char] ?? (char >= ' ' ? char : null)
+    if (key) keys.push(key)
+    left = left.slice(char.length)
+  }
+  return { keys, rest: '' }
+}
+
+/** Returns the key of a sequence that was not completed: Escape. */
+export function flushKeys(rest: string): Key[] {
+  return rest === '' ? [] : ['escape']
 }

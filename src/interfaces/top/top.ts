@@ -2,7 +2,7 @@ import { messageOf, StoreUnavailableError, UnstuckError } from '../../core/model
 import { redact } from '../../core/model/redact.ts'
 import { planAction } from './actions.ts'
 import { drawTop } from './frame.ts'
-import type { Key } from './keys.ts'
+import type { Key } from './terminal.ts'
 import { takeSnapshot, type TopContext, type Snapshot } from './snapshot.ts'
 import { handleKey, type Effect } from './key-actions.ts'
 import { initialState, type TopState } from './state.ts'
