@@ -1,13 +1,13 @@
 import { apiUrl, navigate } from './router.ts'
 
-/** A call that did not do what it was asked; the message is a sentence for people. */
+/** A failed call; its message is a sentence. */
 export class ApiError extends Error {
   /** 0: no answer at all. */
   readonly status: number
   readonly code: string
   /** The whole answer: a refused plan brings the new preview. */
   readonly body: unknown
-  /** Seconds, when the server said so. */
+  /** Seconds, if the server sent them. */
   readonly retryAfter: number | null
 
   constructor(status: number, code: string, message: string, body?: unknown, retryAfter?: number) {
@@ -18,7 +18,7 @@ export class ApiError extends Error {
     this.retryAfter = retryAfter ?? null
   }
 
-  /** A retry may succeed: the server did not answer, or the database is unreachable. */
+  /** It may succeed in a moment: there was no response, or the database is unreachable. */
   get isTransient(): boolean {
     return this.status === 0 || this.status === 503
   }
@@ -26,7 +26,7 @@ export class ApiError extends Error {
 
 type Method = 'GET' | 'POST' | 'DELETE'
 
-/** Calls the API. A caller that must log in is sent to the login page and back. */
+/** Calls the API. Goes to the login page, and back, if the caller has to log in first. */
 export async function call<T>(
   method: Method,
   path: string,
@@ -63,12 +63,12 @@ export function get<T>(path: string, signal?: AbortSignal): Promise<T> {
 }
 
 function toApiError(response: Response, answer: unknown): ApiError {
-  const said = (answer as { error?: { code?: string; message?: string } } | null)?.error
+  const details = (answer as { error?: { code?: string; message?: string } } | null)?.error
   const retryAfter = Number(response.headers.get('retry-after') ?? Number.NaN)
   return new ApiError(
     response.status,
-    said?.code ?? 'UNKNOWN',
-    said?.message ?? `The server answered with ${response.status} and did not say why.`,
+    details?.code ?? 'UNKNOWN',
+    details?.message ?? `The server answered with ${response.status} and did not say why.`,
     answer,
     Number.isFinite(retryAfter) ? retryAfter : undefined,
   )

@@ -1,13 +1,13 @@
 import { useEffect, useState } from 'preact/hooks'
 import { observable, useObserved } from './observable.ts'
 
-/** How far the database's clock is ahead of the browser's: ages are told by the former. */
+/** How far the database's clock, which ages are measured by, is ahead of the browser's. */
 let aheadMs = 0
 const tick = observable(0)
 let watchers = 0
 let timer: ReturnType<typeof setInterval> | undefined
 
-/** Said by every answer that carries `now`. */
+/** Called with the `now` of each response. */
 export function setClock(now: string): void {
   aheadMs = Date.parse(now) - Date.now()
 }
@@ -16,7 +16,7 @@ export function nowMs(): number {
   return Date.now() + aheadMs
 }
 
-/** The time, once a second while the page is visible. */
+/** The time, once a second while a component uses it. */
 export function useNow(): number {
   useTicking()
   useObserved(tick)

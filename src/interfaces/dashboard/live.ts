@@ -69,7 +69,7 @@ export function pause(isPaused: boolean): void {
   scheduleConnect()
 }
 
-/** A hidden tab gets no events. Called once, at the start. */
+/** Closes the stream while the tab is hidden. Called once, at the start. */
 export function startLive(): void {
   document.addEventListener('visibilitychange', scheduleConnect)
 }
@@ -117,7 +117,7 @@ function open(topics: string): void {
   source.addEventListener('open', () => {
     failures = 0
     setState('live')
-    // If there still is trouble, the server says so first.
+    // If the database is still unreachable, the server sends that first.
     connection.set({ ...connection.get(), storeError: null })
   })
   source.addEventListener('error', () => onLost(source))

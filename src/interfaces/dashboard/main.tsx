@@ -35,13 +35,13 @@ function App() {
   )
 }
 
-/** Nothing is shown, or asked for, before it is known who is looking. */
+/** Nothing is shown or loaded before the session is known. */
 function RequireSession({ children }: { children: ComponentChildren }) {
   const session = useSession()
   const failure = useSessionFailure()
   const isOld = isStale(useConnection())
   if (session) return <>{children}</>
-  // The banner says it already.
+  // The banner shows the failure already.
   return failure && !isOld ? <Failure error={failure} /> : <Loading lines={6} />
 }
 
@@ -82,7 +82,7 @@ function NotFound() {
   )
 }
 
-/** Who moves to another page by a link is told so by a screen reader: the focus goes to its heading. */
+/** Moves the focus to the heading of a new page, so that a screen reader announces it. */
 function useFocusHeading(path: string): void {
   const isFirst = useRef(true)
   useEffect(() => {

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks'
 
-/** One value that several components look at. */
+/** A value that several components use. */
 export type Observable<T> = {
   get(): T
   set(value: T): void
@@ -15,7 +15,7 @@ export function observable<T>(initial: T): Observable<T> {
     set(next) {
       if (Object.is(next, value)) return
       value = next
-      for (const tell of listeners) tell()
+      for (const listener of listeners) listener()
     },
     subscribe(changed) {
       listeners.add(changed)
@@ -28,10 +28,29 @@ export function observable<T>(initial: T): Observable<T> {
 export function useObserved<T>(source: Observable<T>): T {
   const [, seen] = useState<unknown>(source.get())
   useEffect(() => {
-    const look = () => seen(() => source.get())
+    const update = () => seen(() => source.get())
     // It may have changed between drawing and listening.
-    look()
-    return source.subscribe(look)
+    update()
+    return source.subscribe(update)
   }, [source])
   return source.get()
+}
+
+/** Returns a setting of this browser; null if there is none, or the browser keeps nothing. */
+export function readSetting(key: string): string | null {
+  try {
+    return localStorage.getItem(key)
+  } catch {
+    return null
+  }
+}
+
+/** Keeps a setting in this browser; null removes it. */
+export function saveSetting(key: string, value: string | null): void {
+  try {
+    if (value === null) localStorage.removeItem(key)
+    else localStorage.setItem(key, value)
+  } catch {
+    // The browser keeps nothing: the setting holds for this page.
+  }
 }

@@ -12,14 +12,14 @@ type Resource<T> = {
 
 type RefreshOptions = {
   readonly refreshMs?: number
-  /** Asked again whenever this is another number, such as `useCompletedActions()`. */
+  /** Asked again whenever this is another number, such as `useDeeds()`. */
   readonly version?: number
 }
 
 const RETRY_MS = 3_000
 
 /**
- * The response to a GET. Repeated when the path changes, on `reload`, every `everyMs` while the page is visible, and by
+ * The response of a GET. Loaded again when the path changes, on `reload`, every `refreshMs` while visible, and by
  * itself after an error that passes. Null asks for nothing.
  */
 export function useResource<T>(

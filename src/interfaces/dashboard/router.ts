@@ -1,7 +1,7 @@
 import { observable, useObserved } from './observable.ts'
 import { type PageLocation, parseLocation } from './model/location.ts'
 
-/** Where everything lives: the server says so in the page itself, whatever path it is mounted under. */
+/** The path that the dashboard is mounted at; the server writes it into the page. */
 const BASE = document.documentElement.dataset['base'] ?? '/'
 
 const current = observable<PageLocation>(currentLocation())
@@ -43,7 +43,7 @@ export function navigate(to: string, { replace = false } = {}): void {
   else if (!replace && current.get().path !== before) scrollTo(0, 0)
 }
 
-/** Moves to a part of the page, also for who does not see it. */
+/** Scrolls to a part of the page and focuses it. */
 export function focusSection(id: string): void {
   const part = document.getElementById(id)
   part?.scrollIntoView({ block: 'start' })

@@ -3,11 +3,11 @@ import { setClock } from './clock.ts'
 import { observable, useObserved } from './observable.ts'
 import type { Session } from './shapes.ts'
 
-/** Who is looking: null until it is known. */
+/** The user and the server; null until loaded. */
 const session = observable<Session | null>(null)
 const failed = observable<ApiError | null>(null)
 
-/** Asks who is looking. Called at the start, and again after a login. */
+/** Loads the session: at the start, and again after a login. */
 export async function loadSession(): Promise<void> {
   try {
     const answer = await get<Session>('/api/session')

@@ -5,7 +5,7 @@ import { Button } from './kit/button.tsx'
 import { Icon, type IconName } from './kit/icon.tsx'
 import { Link, useIsAt } from './kit/link.tsx'
 import { type Connection, pause, useConnection, useLive } from './live.ts'
-import { plural, safe } from './model/format.ts'
+import { safe } from './model/format.ts'
 import { focusSection, useLocation } from './router.ts'
 import { useSession } from './session.ts'
 import type { Overview } from './shapes.ts'
@@ -23,7 +23,7 @@ const PAGES: readonly { path: string; name: string; icon: IconName }[] = [
   { path: '/history', name: 'History', icon: 'history' },
 ]
 
-/** What is around every page: where one can go, whether the picture is live, who one is. */
+/** Navigation, the state of the connection, and the user, around every page. */
 export function Shell({ children }: { children: ComponentChildren }) {
   const isOld = isStale(useConnection())
   return (
@@ -72,20 +72,19 @@ function useScrollToCurrent() {
 function Navigation() {
   const nav = useScrollToCurrent()
   const overview = useLive<Overview>('overview')
-  const waiting = overview ? Math.max(overview.alerts.length, overview.attention.length) : 0
-  const tone = overview?.state === 'stuck' ? 'bad' : 'warn'
+  const count = overview?.attention.length ?? 0
+  const tone = overview?.severity === 'stuck' ? 'bad' : 'warn'
   return (
     <nav class="nav" aria-label="Pages" ref={nav}>
       {PAGES.map(({ path, name, icon }) => (
         <NavLink key={path} path={path}>
           <Icon name={icon} />
           <span>{name}</span>
-          {path === '/' && waiting > 0 && (
-            <span class={`badge tone-${tone}`} title={badgeLabel(overview)}>
-              {waiting}
+          {path === '/' && count > 0 && (
+            <span class={`badge tone-${tone}`}>
+              {count}
               <span class="visually-hidden">
-                {' '}
-                {waiting === 1 ? 'thing asks' : 'things ask'} for a person
+                {count === 1 ? ' thing needs attention' : ' things need attention'}
               </span>
             </span>
           )}
@@ -93,12 +92,6 @@ function Navigation() {
       ))}
     </nav>
   )
-}
-
-function badgeLabel(overview: Overview | undefined): string {
-  const open = overview?.alerts.length ?? 0
-  const left = overview?.attention.length ?? 0
-  return `${plural(open, 'open alert')}, ${plural(left, 'thing')} that ${left === 1 ? 'needs' : 'need'} attention`
 }
 
 function NavLink({ path, children }: { path: string; children: ComponentChildren }) {

@@ -1,15 +1,16 @@
-import { observable, useObserved } from './observable.ts'
+import { observable, readSetting, saveSetting, useObserved } from './observable.ts'
 
-/** `system` follows the machine, and is not remembered. */
+/** `system` follows the machine, and is not kept. */
 export const THEMES = ['system', 'light', 'dark'] as const
 type Theme = (typeof THEMES)[number]
 
 const KEY = 'unstuck-theme'
 const theme = observable<Theme>('system')
 
-/** As it was chosen the last time; once, at the start. */
+/** Applies the theme that was chosen last; once, at the start. */
 export function startTheme(): void {
-  setTheme(THEMES.find((one) => one === readTheme()) ?? 'system')
+  const kept = readSetting(KEY)
+  setTheme(THEMES.find((one) => one === kept) ?? 'system')
 }
 
 export function useTheme(): Theme {
@@ -18,21 +19,8 @@ export function useTheme(): Theme {
 
 export function setTheme(chosen: Theme): void {
   theme.set(chosen)
-  const root = document.documentElement
-  if (chosen === 'system') delete root.dataset['theme']
-  else root.dataset['theme'] = chosen
-  try {
-    if (chosen === 'system') localStorage.removeItem(KEY)
-    else localStorage.setItem(KEY, chosen)
-  } catch {
-    // A browser that keeps nothing: then it holds for this page.
-  }
-}
-
-function readTheme(): string | null {
-  try {
-    return localStorage.getItem(KEY)
-  } catch {
-    return null
-  }
+  const { dataset } = document.documentElement
+  if (chosen === 'system') delete dataset['theme']
+  else dataset['theme'] = chosen
+  saveSetting(KEY, chosen === 'system' ? null : chosen)
 }

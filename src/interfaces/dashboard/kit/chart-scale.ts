@@ -2,21 +2,8 @@
 export type ChartPoint = { readonly at: string; readonly value: number | null }
 
 const MINUTE = 60_000
-const HOUR = 60 * MINUTE
-const DAY = 24 * HOUR
-const TIME_STEPS = [
-  MINUTE,
-  2 * MINUTE,
-  5 * MINUTE,
-  10 * MINUTE,
-  15 * MINUTE,
-  30 * MINUTE,
-  HOUR,
-  2 * HOUR,
-  3 * HOUR,
-  6 * HOUR,
-  12 * HOUR,
-]
+const DAY = 24 * 60 * MINUTE
+const TIME_STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720].map((count) => count * MINUTE)
 
 /** Round values from 0 to at or above the highest, so that a bar's height is its share. */
 export function valueTicks(max: number, isWhole: boolean, spacesMax = 4): number[] {
@@ -119,26 +106,19 @@ export function nearest(places: readonly number[], place: number): number | null
   return best
 }
 
-/** Which point a key leads to; null when the key means nothing to a chart. The first key starts at the newest. */
+/** Returns the point that a key leads to; null for other keys. The first key starts at the newest point. */
 export function pointAfterKey(key: string, from: number | null, count: number): number | null {
-  if (count === 0) return null
   const last = count - 1
-  switch (key) {
-    case 'ArrowLeft':
-      return from === null ? last : Math.max(0, from - 1)
-    case 'ArrowRight':
-      return from === null ? last : Math.min(last, from + 1)
-    case 'PageUp':
-      return Math.max(0, (from ?? last) - 10)
-    case 'PageDown':
-      return Math.min(last, (from ?? last) + 10)
-    case 'Home':
-      return 0
-    case 'End':
-      return last
-    default:
-      return null
-  }
+  const at = from ?? last
+  const to = {
+    ArrowLeft: from === null ? last : at - 1,
+    ArrowRight: at + 1,
+    PageUp: at - 10,
+    PageDown: at + 10,
+    Home: 0,
+    End: last,
+  }[key]
+  return to === undefined || count === 0 ? null : Math.min(last, Math.max(0, to))
 }
 
 /** 0.30000000000000004 is 0.3. */

@@ -28,7 +28,7 @@ type ChartProps = {
   readonly height?: number
 }
 
-/** Values over time, from 0. Read by eye, by pointer, by arrow keys, and as a table by those who cannot see it. */
+/** Values over time, from 0, which a pointer and arrow keys read; a screen reader gets a table. */
 export function Chart({ label, unit, points, kind, height = 132 }: ChartProps) {
   const id = useId()
   const frame = useRef<HTMLDivElement>(null)
@@ -41,7 +41,7 @@ export function Chart({ label, unit, points, kind, height = 132 }: ChartProps) {
   const isLong = spanOf(points) > DAY_MS
   const probed = probe === null ? null : points[probe]!
 
-  const look = (event: PointerEvent) => {
+  const probeAt = (event: PointerEvent) => {
     const left = frame.current?.getBoundingClientRect().left ?? 0
     const index = nearest(plot.xs, event.clientX - left)
     setAt(index === null ? null : points[index]!.at)
@@ -72,8 +72,8 @@ export function Chart({ label, unit, points, kind, height = 132 }: ChartProps) {
         role="img"
         aria-label={`${label}, ${unit}`}
         aria-describedby={id}
-        onPointerMove={look}
-        onPointerDown={look}
+        onPointerMove={probeAt}
+        onPointerDown={probeAt}
         onPointerLeave={() => setAt(null)}
         onKeyDown={step}
         onBlur={() => setAt(null)}
@@ -171,8 +171,8 @@ function spanOf(points: readonly ChartPoint[]): number {
 }
 
 function reading({ at, value }: ChartPoint, unit: string, isLong: boolean): string {
-  const said = value === null ? 'no sample' : `${valueLabel(value)} ${unit}`.trim()
-  return `${said} at ${clock(at, isLong)}`
+  const text = value === null ? 'no sample' : `${valueLabel(value)} ${unit}`.trim()
+  return `${text} at ${clock(at, isLong)}`
 }
 
 function describe(points: readonly ChartPoint[], unit: string): string {

@@ -3,7 +3,7 @@ import { type ApiCall, curlOf } from '../model/curl.ts'
 import { safe } from '../model/format.ts'
 import { Button } from './button.tsx'
 
-/** Copies text, and says so. Without a clipboard (plain http on another host) it says that the text is to be marked by hand. */
+/** Copies text and confirms it. Without a clipboard (plain http on another host) it asks to copy by hand. */
 export function CopyButton(props: {
   text: string | (() => string)
   label: string

@@ -1,4 +1,4 @@
-/** What a key requests. No key changes anything in the store: actions have their own dialog. */
+/** What a key does. No key changes anything in the store: actions have their own dialog. */
 export type KeyCommand =
   | { readonly do: 'search' | 'open' | 'select' | 'help' | 'leave' }
   | { readonly do: 'move'; readonly by: 1 | -1 }

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { observable, useObserved } from '../observable.ts'
+import { observable, readSetting, saveSetting, useObserved } from '../observable.ts'
 import { navigate } from '../router.ts'
-import { Button } from './button.tsx'
+import { DialogHead } from './action-dialog.tsx'
 import { readKey, nextRow, SHORTCUTS, acceptsText, type KeyCommand } from './keyboard.ts'
 
 const CHORD_MS = 1_500
@@ -15,12 +15,12 @@ function openShortcuts(): void {
 
 /** The keys of every page, and the help for them. Rendered once. */
 export function Shortcuts() {
-  const [isOn, setOn] = useState(readSetting)
+  const [isOn, setOn] = useState(() => readSetting(KEY) !== 'off')
   const shown = useObserved(isOpen)
   useKeys(isOn)
   const turn = (on: boolean) => {
     setOn(on)
-    saveSetting(on)
+    saveSetting(KEY, on ? null : 'off')
   }
   return shown ? <Help isOn={isOn} turn={turn} /> : null
 }
@@ -36,16 +36,7 @@ function Help({ isOn, turn }: { isOn: boolean; turn: (on: boolean) => void }) {
       onClose={() => isOpen.set(false)}
     >
       <div class="dialog-body">
-        <header class="row dialog-head">
-          <h2 id="shortcuts-title">Keyboard</h2>
-          <Button
-            kind="quiet"
-            size="small"
-            icon="cross"
-            label="Close"
-            onClick={() => dialog.current?.close()}
-          />
-        </header>
+        <DialogHead id="shortcuts-title" title="Keyboard" close={() => dialog.current?.close()} />
         <div class="dialog-content">
           <dl class="pairs">
             {SHORTCUTS.map(({ keys, does }) => (
@@ -158,21 +149,4 @@ function typingIn(element: Element | null): HTMLElement | null {
   const { tagName: tag, isContentEditable: isEditable } = element
   const type = element instanceof HTMLInputElement ? element.type : ''
   return acceptsText({ tag, type, isEditable }) ? element : null
-}
-
-function readSetting(): boolean {
-  try {
-    return localStorage.getItem(KEY) !== 'off'
-  } catch {
-    return true
-  }
-}
-
-function saveSetting(on: boolean): void {
-  try {
-    if (on) localStorage.removeItem(KEY)
-    else localStorage.setItem(KEY, 'off')
-  } catch {
-    // A browser that keeps nothing: then it holds for this page.
-  }
 }

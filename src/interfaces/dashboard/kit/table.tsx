@@ -9,7 +9,7 @@ export type Column<T> = {
   readonly isTitle?: boolean
   /** Takes what is left of the width; in the card the whole of it, without a label. */
   readonly isWide?: boolean
-  /** Says itself what it is, such as a bar: no label in the card. */
+  /** Needs no label in the card, such as a bar. */
   readonly isPlain?: boolean
   /** Left out where there is little room. */
   readonly isExtra?: boolean
@@ -22,7 +22,7 @@ export type Column<T> = {
  * the first link in a row is what Enter opens.
  */
 export function Table<T>(props: {
-  /** Says what it lists, for readers. */
+  /** What it lists, for screen readers. */
   caption: string
   columns: readonly Column<T>[]
   rows: readonly T[]
@@ -30,7 +30,7 @@ export function Table<T>(props: {
   /** Marks a row that asks for a person. */
   isTrouble?: (row: T) => boolean
 }) {
-  // The roles are said again, since a table that is laid out as cards is no table to browsers.
+  // The roles are repeated: for browsers a table that is laid out as cards is not a table.
   return (
     <div class="table-frame">
       <table class="table" role="table">

@@ -13,7 +13,7 @@ export function plural(count: number, one: string, many = `${one}s`): string {
   return `${formatNumber(count)} ${count === 1 ? one : many}`
 }
 
-/** The last 8 digits, as people read and type it. */
+/** The last 8 digits. */
 export function shortId(id: string): string {
   return id.slice(-8)
 }
@@ -21,7 +21,7 @@ export function shortId(id: string): string {
 /** How long ago: `now`, `4 s ago`, `12 min ago`; `in 4 s` for what is to come. */
 export function formatAge(at: number, now: number): string {
   const ms = now - at
-  // Clocks differ by a little, and milliseconds are noise.
+  // Clocks differ by a little.
   if (Math.abs(ms) < 1_000) return 'now'
   return ms > 0 ? `${humanizeDuration(ms)} ago` : `in ${humanizeDuration(-ms)}`
 }
@@ -45,7 +45,7 @@ export function formatDuration(from: string, to: string | number): string {
   )
 }
 
-/** When it will be through, as a range: `12–18 min`, `about 4 h`; null when it cannot be told. */
+/** The time left, as a range: `12–18 min`, `about 4 h`; null if it is not known. */
 export function formatEta(eta: { from: number; to: number } | null | undefined): string | null {
   if (!eta) return null
   const [from, to] = [humanizeDuration(eta.from * 1_000), humanizeDuration(eta.to * 1_000)]
@@ -85,7 +85,7 @@ export function safe(text: string): string {
     .join('\n')
 }
 
-/** A value as JSON for people: indented, and as harmless as `safe`. */
+/** A value as indented JSON, as harmless as `safe`. */
 export function jsonText(value: unknown): string {
   return safeJson(value, 2)
 }

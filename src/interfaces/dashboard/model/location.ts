@@ -15,7 +15,7 @@ export type PageLocation = {
 const LISTS = ['runs', 'workers', 'recovery', 'dead-letters', 'history', 'login'] as const
 const ID = /^[0-9a-f-]{8,36}$/
 
-/** Reads an address. What fits nothing is `nowhere`, which says so. */
+/** Parses an address. One that fits no page is `nowhere`. */
 export function parseLocation(path: string, search: string): PageLocation {
   return { path, page: pageOf(path), query: new URLSearchParams(search) }
 }

@@ -73,7 +73,7 @@ export function Login() {
           Log in
         </Button>
         <div class="foot stack soft small">
-          <p>No token yet? Create one on the server; it is shown once:</p>
+          <p>No token yet? It is made on the server, and shown once:</p>
           <CopyCommand command="unstuck tokens add NAME --role operator" />
           <p class="faint">
             Roles: a viewer looks, an operator acts and can take it back, an admin also deletes. The

@@ -1,4 +1,5 @@
-import { Charts } from './overview-charts.tsx'
+import { useFilters } from '../kit/filters.tsx'
+import { RateCharts } from '../kit/rate-charts.tsx'
 import { ActionButtons } from '../kit/actions.tsx'
 import { Age } from '../kit/text.tsx'
 import { CopyCommand } from '../kit/copy.tsx'
@@ -206,6 +207,40 @@ function FirstSteps() {
       <h2>Wrap a scraper in any language</h2>
       <CopyCommand command="unstuck run shop --interval 30m -- python scraper.py" />
     </section>
+  )
+}
+
+const RANGES = [
+  { value: '', label: '1 h', since: '1h' },
+  { value: '24h', label: '24 h', since: '24h' },
+  { value: '7d', label: '7 days', since: '7d' },
+]
+
+/** Pages, items and recoveries over time; the range is in the address. */
+function Charts() {
+  const { filters, set } = useFilters({ range: 'one' } as const)
+  const range = RANGES.find(({ value }) => value === filters.range) ?? RANGES[0]!
+  return (
+    <Section
+      title="Over time"
+      aside={
+        <div class="row chips" role="group" aria-label="Range of the charts">
+          {RANGES.map(({ value, label }) => (
+            <button
+              key={value}
+              type="button"
+              class="chip"
+              aria-pressed={value === range.value}
+              onClick={() => set({ range: value }, { replace: true })}
+            >
+              {label}
+            </button>
+          ))}
+        </div>
+      }
+    >
+      <RateCharts query={`since=${range.since}`} hasRecoveries />
+    </Section>
   )
 }
 

@@ -1,3 +1,4 @@
+import { RateCharts } from '../kit/rate-charts.tsx'
 import { ActionButtons, useCompletedActions } from '../kit/actions.tsx'
 import { CopyButton, CopyCommand, CopyJson } from '../kit/copy.tsx'
 import { Facts, PageHead, Section } from '../kit/section.tsx'
@@ -6,7 +7,7 @@ import { useLive } from '../live.ts'
 import { formatEta, formatNumber, formatRow, isRow, safe, shortId } from '../model/format.ts'
 import { useResource } from '../resource.ts'
 import { apiUrl } from '../router.ts'
-import { TARGET_STATUSES, type Explanation, type RunDetail, type Series } from '../shapes.ts'
+import { TARGET_STATUSES, type Explanation, type RunDetail } from '../shapes.ts'
 import { Groups, Targets } from './run-targets.tsx'
 import { RunLog } from './run-log.tsx'
 import { Timeline } from '../kit/history.tsx'
@@ -15,9 +16,7 @@ import { Link } from '../kit/link.tsx'
 import { StatusPill, Totals } from '../kit/status.tsx'
 import { Progress } from '../kit/progress.tsx'
 import { formatRate, toneOf } from '../kit/run-cells.tsx'
-import { useMemo } from 'preact/hooks'
-import { Chart } from '../kit/chart.tsx'
-import { perMinute, rangeOf } from '../model/series.ts'
+import { rangeOf } from '../model/series.ts'
 import { nowMs } from '../clock.ts'
 import { ExplanationDetails } from '../kit/explanation.tsx'
 
@@ -171,29 +170,16 @@ function Owner({ run, owner }: Pick<RunDetail, 'run' | 'owner'>) {
   return <>{run.origin ? 'no known owner' : 'no owner'}</>
 }
 
-const PACE_REFRESH_MS = 15_000
-
 /** Its pace since it started, or for as long as samples are kept. */
 function RunPace({ run }: Pick<RunDetail, 'run'>) {
-  const since = rangeOf(run.createdAt, nowMs())
-  const series = useResource<Series>(`/api/series?run=${run.id}&since=${since}`, {
-    ...(run.health !== null && { refreshMs: PACE_REFRESH_MS }),
-  })
-  const { data } = series
-  const charts = useMemo(() => {
-    const span = { from: run.startedAt ?? run.createdAt, to: run.finishedAt }
-    return data && { pages: perMinute(data, 'pages', span), items: perMinute(data, 'items', span) }
-  }, [data, run.startedAt, run.createdAt, run.finishedAt])
   return (
     <Section title="Pace">
-      <Loaded of={{ ...series, data: charts }} lines={4}>
-        {({ pages, items }) => (
-          <div class="charts">
-            <Chart label="Pages" unit="pages/min" kind="area" points={pages} />
-            <Chart label="Items" unit="items/min" kind="area" points={items} />
-          </div>
-        )}
-      </Loaded>
+      <RateCharts
+        query={`run=${run.id}&since=${rangeOf(run.createdAt, nowMs())}`}
+        isLive={run.health !== null}
+        from={run.startedAt ?? run.createdAt}
+        to={run.finishedAt}
+      />
     </Section>
   )
 }
