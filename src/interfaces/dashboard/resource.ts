@@ -12,7 +12,7 @@ type Resource<T> = {
 
 type RefreshOptions = {
   readonly refreshMs?: number
-  /** Asked again whenever this is another number, such as `useDeeds()`. */
+  /** Loaded again when this number changes, such as `useCompletedActions()`. */
   readonly version?: number
 }
 
