@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'
 import { classifyRuns } from '../src/core/recovery/clean.ts'
-import { adviseStart } from '../src/presenters/advise-start.ts'
+import { adviseStart } from '../src/presenters/check.ts'
 import { openStore } from '../src/core/store/open.ts'
 import * as postgres from '../src/core/store/postgres/live-runs.ts'
 import * as sqlite from '../src/core/store/sqlite/live-runs.ts'

@@ -102,7 +102,7 @@ test('one module renders verdicts, and one their evidence', () => {
       assert.doesNotMatch(text, /\{[^}]*\bVerdict\b[^}]*\} from '[^']*model\/verdict/, file)
     if (file !== 'src/presenters/verdict.ts')
       assert.doesNotMatch(text, /→ \$\{|not applied: it|, and a new run is queued/, file)
-    const readsEvidence = /^src\/presenters\/(view|advise-start)\.ts$/.test(file)
+    const readsEvidence = /^src\/presenters\/(view|check)\.ts$/.test(file)
     if (/^src\/(interfaces|presenters)\//.test(file) && !readsEvidence)
       assert.doesNotMatch(text, /\b(presenceKind|loopLagMs|hasProgress|neverBeat)\b/, file)
   }

@@ -24,6 +24,15 @@ export type ActionResult = {
 
 export const NOTHING_CHANGED = 'Nothing was changed.'
 
+/** Completes a result: a dry run has changed nothing, and so has no undo. */
+export function makeResult<Facts extends Omit<ActionResult, 'dryRun'>>(
+  dryRun: boolean,
+  facts: Facts,
+): Facts & Pick<ActionResult, 'dryRun'> {
+  if (!dryRun) return { ...facts, dryRun }
+  return { ...facts, dryRun, sentences: [...facts.sentences, NOTHING_CHANGED], undo: null }
+}
+
 export function actionResultView(result: ActionResult) {
   const { run, targets, isOnRun = false, sentences, dryRun, undo, command } = result
   return {
@@ -82,10 +91,7 @@ export function undoByUnpark(targets: readonly Pick<Target, 'id' | 'run'>[]): Un
     calls: [...byRun].map(([run, all]) =>
       call(`/api/runs/${run}/unpark`, { targets: all.map(({ id }) => id) }),
     ),
-    command: unstuckCommand(
-      'unpark',
-      targets.map(({ id }) => shortId(id)),
-    ),
+    command: commandOnTargets('unpark', targets),
   }
 }
 
@@ -106,21 +112,22 @@ export function undoByPark(
   const reason = because && because.length <= BECAUSE_MAX ? { because } : {}
   return {
     label: 'Park again',
-    calls: [
-      call('/api/targets/park', {
-        targets: targets.map(({ id }) => id),
-        ...reason,
-      }),
-    ],
-    command: unstuckCommand(
-      'park',
-      targets.map(({ id }) => shortId(id)),
-      reason,
-    ),
+    calls: [call('/api/targets/park', { targets: targets.map(({ id }) => id), ...reason })],
+    command: commandOnTargets('park', targets, reason),
   }
 }
 
 const BECAUSE_MAX = 500
+
+/** The same action on the command line. */
+export function commandOnTargets(
+  name: string,
+  targets: readonly Pick<Target, 'id'>[],
+  options: Parameters<typeof unstuckCommand>[2] = {},
+): string {
+  const ids = targets.map(({ id }) => shortId(id))
+  return unstuckCommand(name, ids, options)
+}
 
 function call(path: string, body: Record<string, unknown> = {}): ApiCall {
   return { method: 'POST', path, body }

@@ -7,16 +7,7 @@ import { unstuckCommand } from '../lib/text/shell-command.ts'
 import type { AssessedRun, AssessedWorker, Assessment } from '../core/recovery/assess.ts'
 import type { UnreadableTable } from '../core/store/store.ts'
 import { plural } from './format.ts'
-
-/** Something that needs attention, and the command that shows more or continues it. */
-export type AttentionItem = {
-  /** Null: it is about the source. */
-  run: string | null
-  source: string
-  what: string
-  because: string | null
-  command: string
-}
+import type { Attention } from './results.ts'
 
 export type AttentionFacts = {
   readonly assessment: Pick<Assessment, 'runs' | 'workers' | 'unreadable'>
@@ -27,7 +18,7 @@ export type AttentionFacts = {
 }
 
 /** Lists everything that needs attention: `status`, the dashboard, `doctor` and alerts report this list. */
-export function listAttention(facts: AttentionFacts): AttentionItem[] {
+export function listAttention(facts: AttentionFacts): Attention[] {
   const { runs, workers, unreadable } = facts.assessment
   const unwell = runs.filter(({ health }) => health.severity !== 'ok')
   const withFailures = [...runs.map(({ run }) => run), ...facts.failed].filter(
@@ -59,12 +50,12 @@ function describeFailures(run: Run): string | null {
 }
 
 /** The sentence of an unhealthy run. */
-export function healthItem({ run, health }: AssessedRun): AttentionItem & { because: string } {
+export function healthItem({ run, health }: AssessedRun): Attention & { because: string } {
   const { state, because, command } = health
   return { run: run.id, source: run.source, what: state, because, command }
 }
 
-function failuresItem(run: Run): AttentionItem {
+function failuresItem(run: Run): Attention {
   const { failed, parked, stuck } = run.counts.targets
   const id = shortId(run.id)
   const command =
@@ -79,7 +70,7 @@ function failuresItem(run: Run): AttentionItem {
 function workerItems(
   workers: readonly AssessedWorker[],
   unwell: readonly AssessedRun[],
-): AttentionItem[] {
+): Attention[] {
   const reported = new Set(unwell.map(({ run }) => run.id))
   return workers
     .filter(
@@ -97,25 +88,25 @@ function workerItems(
 const LOST: readonly Liveness[] = ['gone', 'silent']
 
 /** The sentence of a run with parked targets. `error`: the error of one of them. */
-export function parkedItem(run: Run, error: string | null): AttentionItem & { because: string } {
+export function parkedItem(run: Run, error: string | null): Attention & { because: string } {
   const item = failuresItem(run)
   return { ...item, because: error === null ? item.what : `${item.what}: ${error}` }
 }
 
 /** The restart limit is reached: the supervisor does not start the command again. */
-export function gaveUpItem(source: string, because: string): AttentionItem & { because: string } {
+export function gaveUpItem(source: string, because: string): Attention & { because: string } {
   const command = unstuckCommand('logs', [source])
   return { run: null, source, what: 'gave up', because, command }
 }
 
 /** Runs in a table that cannot be read may be stuck. */
-function unreadableItem({ table, because }: UnreadableTable): AttentionItem {
+function unreadableItem({ table, because }: UnreadableTable): Attention {
   const what = 'the table cannot be read'
   return { run: null, source: table, what, because, command: 'unstuck doctor' }
 }
 
 /** Open alerts about anything that is not listed already. */
-function alertItems(alerts: readonly Alert[], found: readonly AttentionItem[]): AttentionItem[] {
+function alertItems(alerts: readonly Alert[], found: readonly Attention[]): Attention[] {
   const isListed = ({ run, source }: Alert): boolean =>
     found.some((item) =>
       run === null ? item.run === null && item.source === source : item.run === run,

@@ -4,7 +4,8 @@ import { HEALTH_STATES } from '../core/decide/health.ts'
 import { humanizeDuration, type Millis } from '../core/model/time.ts'
 import type { AuditEntry } from '../core/store/store.ts'
 import type { Cell, Column, Span } from '../lib/text/sentence.ts'
-import type { DeadLetterGroup, DeadLetterGroups } from './dead-letters.ts'
+import type { DeadLetterGroups } from './dead-letters.ts'
+import type { DeadLetterGroup } from './responses.ts'
 import {
   formatAge,
   formatAgo,

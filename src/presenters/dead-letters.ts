@@ -1,12 +1,13 @@
 import { setImmediate } from 'node:timers/promises'
 import { fingerprintOf } from './fingerprint.ts'
 import { LIMITS } from '../core/model/limits.ts'
-import { shortId, type RunId } from '../core/model/id.ts'
+import { shortId } from '../core/model/id.ts'
 import { DEAD_LETTER_STATUSES, type Target, type DeadLetterStatus } from '../core/model/target.ts'
 import { iso, type Millis } from '../core/model/time.ts'
 import type { DeadLetter, Listing, Store } from '../core/store/store.ts'
 import { left, flex, type Section, type Sentence, makeTable } from '../lib/text/sentence.ts'
 import { formatAgo, formatTargetStatus, plural } from './format.ts'
+import type { DeadLetterGroup, DeadLetters } from './responses.ts'
 
 export type DeadLetterSelection = {
   readonly fingerprint?: string | undefined
@@ -48,23 +49,9 @@ const SAMPLE_MAX = 5
 /** At most this many are grouped for one answer. */
 export const SCAN_MAX = 100_000
 
-export type DeadLetterGroup = {
-  fingerprint: string
-  error: string
-  count: number
-  statuses: Partial<Record<DeadLetterStatus, number>>
-  sources: string[]
-  firstAt: string
-  lastAt: string
-  sample: { id: string; key: string; run: RunId; status: DeadLetterStatus }[]
-}
-
-export type DeadLetterGroups = {
-  /** From the counters, unless a source is given. */
-  total: number
-  /** There are more than were read: each count is a lower bound. */
-  isPartial: boolean
-  groups: DeadLetterGroup[]
+/** Dead letters by kind of error, without what can be done to them. */
+export type DeadLetterGroups = Pick<DeadLetters, 'total' | 'isPartial'> & {
+  readonly groups: readonly DeadLetterGroup[]
 }
 
 /** Groups failed, stuck and parked targets by kind of error, the largest group first. */

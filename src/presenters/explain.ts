@@ -1,6 +1,6 @@
 import { workerSeverity, worstSeverity, type Severity, type Health } from '../core/decide/health.ts'
 import { shortId, type TargetId } from '../core/model/id.ts'
-import { policyForGroup, type Policy } from '../core/model/policy.ts'
+import { policyForGroup } from '../core/model/policy.ts'
 import { optionNameOf } from '../lib/validate/policy-options.ts'
 import { isLive, type Run } from '../core/model/run.ts'
 import { describeOrigin } from '../core/model/traits.ts'
@@ -9,7 +9,7 @@ import { humanizeDuration, type Millis } from '../core/model/time.ts'
 import type { OperatorContext } from '../core/recovery/context.ts'
 import type { Decision } from '../core/model/verdict.ts'
 import { plainText, type Section, type Sentence } from '../lib/text/sentence.ts'
-import { settingsTable, type PolicySetting, type SourcePolicies } from './policy-settings.ts'
+import { settingsTable, type SourcePolicies } from './policy-settings.ts'
 import { decisionSentence, decisionView } from './verdict.ts'
 import { evidenceSentences, factsOf, auditView, ownerView, runView, targetView } from './view.ts'
 import {
@@ -21,6 +21,7 @@ import {
   formatPage,
 } from './format.ts'
 import { auditSentence } from './history.ts'
+import type { Setting } from './results.ts'
 import type { Presented } from './presented.ts'
 import { decide, type Snapshot } from '../core/decide/recovery.ts'
 import { explainNextSteps, type NextSteps } from './next-steps.ts'
@@ -43,7 +44,6 @@ export type Explanation = {
   /** Of a live run that is explained as a whole; else null. */
   readonly health: Health | null
   readonly owner: Owner | null
-  readonly policy: Policy
   readonly outlook: NextSteps
   /** Its audit entries, newest first. */
   readonly trail: readonly AuditEntry[]
@@ -68,7 +68,6 @@ export async function explainRun(context: OperatorContext, run: Run): Promise<Ex
     decision,
     health: isLive(run.status) ? assessed.health : null,
     owner,
-    policy,
     outlook: nextStepsFor(run, snapshot, decision, policy, now),
     trail,
     now,
@@ -99,7 +98,7 @@ export async function explainTarget(
   const decision = decide(snapshot, policy, now)
   const trail = await store.audit({ run: run.id, target: id, newestFirst: true, limit: AUDIT_MAX })
   const nextSteps = nextStepsFor(run, snapshot, decision, policy, now)
-  return { run, target, decision, health: null, owner, policy, outlook: nextSteps, trail, now }
+  return { run, target, decision, health: null, owner, outlook: nextSteps, trail, now }
 }
 
 /** A verdict that the table has no status for stays unapplied until one is mapped. */
@@ -164,7 +163,7 @@ function severityOf({ health, target, owner }: Explanation): Severity {
 function relevantSettings(
   settings: SourcePolicies,
   { run, target, outlook }: Explanation,
-): PolicySetting[] {
+): Setting[] {
   const names = new Set(outlook.policy.map((field) => optionNameOf(field)))
   const all = settings.settingsOf(run.source, run).filter(({ name }) => names.has(name))
   const ofGroup = all.filter(({ group }) => group !== null && group === target?.group)
@@ -174,7 +173,7 @@ function relevantSettings(
 
 function sectionsOf(
   explanation: Explanation,
-  policy: readonly PolicySetting[],
+  policy: readonly Setting[],
   preset: string | null,
 ): Section[] {
   const { run, target, decision, outlook, trail, now } = explanation

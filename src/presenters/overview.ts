@@ -25,7 +25,7 @@ import {
   type Cell,
 } from '../lib/text/sentence.ts'
 import { unstickAction } from './bulk-actions.ts'
-import { listAttention, type AttentionItem } from './attention.ts'
+import { listAttention } from './attention.ts'
 import {
   formatAge,
   formatAgo,
@@ -36,6 +36,8 @@ import {
 } from './format.ts'
 import type { Presented } from './presented.ts'
 import { recentSamples, type RecentSamples } from './pace.ts'
+import { NO_RECOVERY } from './recovery.ts'
+import type { Attention } from './results.ts'
 import { listedRunView, RUN } from './runs.ts'
 import { runView, sourceLockView } from './view.ts'
 import { workerViews } from './workers.ts'
@@ -48,7 +50,7 @@ export type Overview = {
   readonly assessment: Assessment
   /** Worst first. */
   readonly live: readonly AssessedRun[]
-  readonly attention: readonly AttentionItem[]
+  readonly attention: readonly Attention[]
   readonly severity: Severity
   /** Sources whose commands are wrapped now, between two runs too, or reached their restart limit. */
   readonly locks: readonly SourceLock[]
@@ -117,16 +119,8 @@ export function presentOverview(overview: Overview): Presented<OverviewView> {
 
 /** `status` where there is no database yet. */
 export function presentNoDatabase(where: string, now: Millis): Presented<OverviewView> {
-  const assessment: Assessment = {
-    now,
-    runs: [],
-    workers: [],
-    observations: [],
-    unreadable: [],
-    severity: 'ok',
-  }
-  const view = overviewView({
-    assessment,
+  const nothing: Overview = {
+    assessment: { ...NO_RECOVERY.assessment, now },
     live: [],
     attention: [],
     severity: 'ok',
@@ -135,8 +129,8 @@ export function presentNoDatabase(where: string, now: Millis): Presented<Overvie
     latest: null,
     samples: new Map(),
     totals: {},
-  })
-  return { view, severity: 'ok', summary: NOTHING_YET, sections: firstSteps(where) }
+  }
+  return { ...presentOverview(nothing), sections: firstSteps(where) }
 }
 
 function overviewView(overview: Overview) {
@@ -291,7 +285,7 @@ function countWorkers(assessment: Assessment) {
   return countBy(workerViews(assessment).map(({ liveness }) => liveness))
 }
 
-function attentionSections(attention: readonly AttentionItem[]): Section[] {
+function attentionSections(attention: readonly Attention[]): Section[] {
   if (attention.length === 0) return []
   const sentences = attention.map(({ source, what, because, command }): Sentence => {
     const why = because ? `; ${because.replace(/\.$/, '')}` : ''

@@ -4,6 +4,8 @@ import type { PolicySubject } from '../core/model/policy-of.ts'
 import { formatDuration } from '../core/model/time.ts'
 import { left, flex, type Table, makeTable } from '../lib/text/sentence.ts'
 
+import type { Setting } from './results.ts'
+
 /** The policies of the config, by source. */
 export type SourcePolicies = {
   /** Sources that the config mentions. */
@@ -11,18 +13,7 @@ export type SourcePolicies = {
   /** Returns the policy of a new run: defaults, preset, the crawl's own options, then the config's for this source. */
   policyFor(source: string, crawlOptions?: PolicyOptions): Policy
   /** Returns each setting with its origin. Without a run: for one that starts now. */
-  settingsOf(source: string, run?: Omit<PolicySubject, 'source'>): PolicySetting[]
-}
-
-/** A setting in effect, as one would write it, and where it was set. */
-export type PolicySetting = {
-  /** As in the config: `maxSilence`. */
-  readonly name: string
-  /** The group that it applies to; null: all. */
-  readonly group: string | null
-  readonly value: string | number | boolean | null
-  /** `crawl`: the crawl's own policy; `table`: the policy of a table of your own; `config`: the config's policy for the source. */
-  readonly origin: 'default' | 'preset' | 'crawl' | 'table' | 'config'
+  settingsOf(source: string, run?: Omit<PolicySubject, 'source'>): Setting[]
 }
 
 export type PolicyLayers = {
@@ -35,9 +26,9 @@ export type PolicyLayers = {
 }
 
 /** Returns every setting of a policy with its origin. */
-export function traceSettings(policy: Policy, layers: PolicyLayers): PolicySetting[] {
+export function traceSettings(policy: Policy, layers: PolicyLayers): Setting[] {
   const { groups, ...own } = policy
-  const settings = Object.entries(own).map(([field, value]): PolicySetting => {
+  const settings = Object.entries(own).map(([field, value]): Setting => {
     const name = optionNameOf(field)
     return {
       name,
@@ -57,7 +48,7 @@ function originOf(
   name: string,
   value: unknown,
   { configured, preset, ownOrigin }: PolicyLayers,
-): PolicySetting['origin'] {
+): Setting['origin'] {
   if (configured[name as keyof PolicyOptions] !== undefined) return 'config'
   if (Object.hasOwn(preset, field) && preset[field as keyof Policy] === value) return 'preset'
   return DEFAULT_POLICY[field as keyof Policy] === value ? 'default' : ownOrigin
@@ -67,7 +58,7 @@ function groupSettings(
   group: string,
   one: GroupPolicy,
   { configured, ownOrigin }: PolicyLayers,
-): PolicySetting[] {
+): Setting[] {
   return Object.entries(one).map(([field, value]) => {
     const name = optionNameOf(field)
     const isConfigured = Object.hasOwn(configured.groups?.[group] ?? {}, name)
@@ -81,16 +72,16 @@ function groupSettings(
 }
 
 /** `15m`, not 900000. */
-function formatValue(field: string, value: unknown): PolicySetting['value'] {
+function formatValue(field: string, value: unknown): Setting['value'] {
   return typeof value === 'number' && field.endsWith('Ms')
     ? formatDuration(value)
-    : (value as PolicySetting['value'])
+    : (value as Setting['value'])
 }
 
 /** The settings that apply to a source; null: to every source that the config does not mention. */
 export type SourcePolicy = {
   readonly source: string | null
-  readonly settings: readonly PolicySetting[]
+  readonly settings: readonly Setting[]
 }
 
 /** No source has this name. */
@@ -103,14 +94,14 @@ export function listPolicies(
 ): SourcePolicy[] {
   const sources = wanted === undefined ? [null, ...config.sources] : [wanted]
   return sources.map((source) => {
-    const isKept = ({ origin }: PolicySetting): boolean =>
+    const isKept = ({ origin }: Setting): boolean =>
       all || source === null || wanted !== undefined || origin !== 'default'
     return { source, settings: config.settingsOf(source ?? ANY_SOURCE).filter(isKept) }
   })
 }
 
 /** Settings with their origin. */
-export function settingsTable(settings: readonly PolicySetting[], preset: string | null): Table {
+export function settingsTable(settings: readonly Setting[], preset: string | null): Table {
   return makeTable(settings, [
     left('SETTING', ({ name }) => name),
     left('VALUE', ({ value }) => (value === null ? 'none' : String(value))),

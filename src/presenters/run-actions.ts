@@ -6,7 +6,7 @@ import { describeOrigin } from '../core/model/traits.ts'
 import { unstuckCommand } from '../lib/text/shell-command.ts'
 import type { ActionContext } from '../core/recovery/context.ts'
 import { plural } from './format.ts'
-import { NOTHING_CHANGED, type ActionResult, undoByCancel, undoByRevert } from './action-result.ts'
+import { makeResult, type ActionResult, undoByCancel, undoByRevert } from './action-result.ts'
 import { UsageError } from '../core/model/errors.ts'
 import { checkSource } from '../lib/validate/source.ts'
 import type { Store } from '../core/store/store.ts'
@@ -26,7 +26,7 @@ export async function cancel(
   const claimed = run.counts.targets.in_progress
   const ended = dryRun ? run : await operatorActions.cancel(context, run.id, because)
   const what = `Run ${id} of ${run.source}`
-  return {
+  return makeResult(dryRun, {
     run: ended,
     isOnRun: true,
     targets: claimed,
@@ -39,12 +39,10 @@ export async function cancel(
         : claimed > 0
           ? [describeClaimed(claimed)]
           : []),
-      ...(dryRun ? [NOTHING_CHANGED] : []),
     ],
-    dryRun,
-    undo: dryRun ? null : undoByRevert([run.id]),
+    undo: undoByRevert([run.id]),
     command: unstuckCommand('cancel', [id], { because }),
-  }
+  })
 }
 
 /** A user's own program is not stopped by Unstuck. */
@@ -82,8 +80,7 @@ export async function resume(
   ]
   if (targets > 0 && run.traits.hasTargets)
     sentences.push(`${plural(targets, 'failed or held target')} ${are} put back in line.`)
-  if (dryRun) sentences.push(NOTHING_CHANGED)
-  else if (run.status !== 'running') {
+  if (!dryRun && run.status !== 'running') {
     const { origin } = run.traits
     sentences.push(
       origin
@@ -96,16 +93,15 @@ export async function resume(
   // restored.
   const canUndo =
     reopened && before === 'cancelled' && targets === 0 && run.traits.actions.includes('cancel')
-  return {
+  return makeResult(dryRun, {
     run,
     isOnRun: true,
     targets,
     reopened,
     sentences,
-    dryRun,
-    undo: canUndo && !dryRun ? undoByCancel(id, 'Cancel it again') : null,
+    undo: canUndo ? undoByCancel(id, 'Cancel it again') : null,
     command: unstuckCommand('resume', [short], { because }),
-  }
+  })
 }
 
 export type RetryResult = ActionResult & {
@@ -125,17 +121,8 @@ export async function retry(
     throwIf(refuseRetry(old, await operatorActions.otherLiveRun(context.store, old)))
     const sentences = [`A new run of ${old.source} would be queued, to follow ${id} from nothing.`]
     if (wasLive) sentences.push(`Run ${id}, ${old.status}, would be failed.`)
-    sentences.push(NOTHING_CHANGED)
-    return {
-      next: null,
-      run: old,
-      isOnRun: true,
-      targets: 0,
-      sentences,
-      dryRun,
-      undo: null,
-      command,
-    }
+    const unchanged = { next: null, run: old, isOnRun: true, targets: 0, undo: null }
+    return makeResult(dryRun, { ...unchanged, sentences, command })
   }
   const next = await operatorActions.retry(context, old.id, because)
   const sentences = [
@@ -144,7 +131,8 @@ export async function retry(
   ]
   // A run that had ended before is unchanged; a live one was failed for the new one.
   const undo = wasLive ? undoByRevert([old.id]) : undoByCancel(next.id, 'Cancel the new run')
-  return { next, run: next, isOnRun: true, targets: 0, sentences, dryRun, undo, command }
+  const queued = { next, run: next, isOnRun: true, targets: 0, undo }
+  return makeResult(dryRun, { ...queued, sentences, command })
 }
 
 export type RevertResult = ActionResult & { readonly run: Run; readonly undid: string }
@@ -159,23 +147,22 @@ export async function revert(
   const what = `"${undid === 'abandon' ? 'clean' : undid}" on run ${short} of ${run.source}`
   const back = targets > 0 ? `, with ${plural(targets, 'target')} back in line` : ''
   const sentences = dryRun
-    ? [`Would revert ${what}, which is ${before}${back}.`, NOTHING_CHANGED]
+    ? [`Would revert ${what}, which is ${before}${back}.`]
     : [
         `Reverted ${what}: it is ${run.status}${back}.`,
         `Nothing automatic ends it until ${run.traits.ownerIsKnown ? 'a worker has claimed it again' : 'it has moved on'}.`,
         ...(isLive(before) ? [] : howToEndAgain(run)),
       ]
-  const canUndo = undid === 'cancel' && !dryRun && run.traits.actions.includes('cancel')
-  return {
+  const canUndo = undid === 'cancel' && run.traits.actions.includes('cancel')
+  return makeResult(dryRun, {
     run,
     isOnRun: true,
     targets,
     undid,
     sentences,
-    dryRun,
     undo: canUndo ? undoByCancel(id, 'Cancel it again') : null,
     command: unstuckCommand('revert', [short], { because }),
-  }
+  })
 }
 
 /** It is passed in an environment variable, whose limit on Linux is 128 KB. */

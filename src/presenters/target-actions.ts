@@ -8,7 +8,14 @@ import type { ActionContext } from '../core/recovery/context.ts'
 import * as operatorActions from '../core/recovery/operator-actions.ts'
 import type { ReplanResult, Store } from '../core/store/store.ts'
 import { plural, formatTargetStatus, nextStartCondition } from './format.ts'
-import { NOTHING_CHANGED, type ActionResult, undoByPark, undoByUnpark } from './action-result.ts'
+import {
+  commandOnTargets,
+  makeResult,
+  NOTHING_CHANGED,
+  type ActionResult,
+  undoByPark,
+  undoByUnpark,
+} from './action-result.ts'
 
 /** Operator actions on targets, for all interfaces: the action, its sentences, and how to revert it. */
 
@@ -56,23 +63,18 @@ export async function park(
   const sentences = [
     `${plural(parked.length, 'target')} ${dryRun ? 'would be' : parked.length === 1 ? 'is' : 'are'} parked.`,
     ...ended.map(describeEnded),
-    ...(dryRun || parked.length === 0 ? [NOTHING_CHANGED] : []),
+    ...(!dryRun && parked.length === 0 ? [NOTHING_CHANGED] : []),
   ]
   const runs = new Set(targets.map(({ run }) => run))
-  return {
+  return makeResult(dryRun, {
     run: runs.size === 1 ? await store.run([...runs][0]!) : null,
     targets: parked.length,
     parked,
     ended,
     sentences,
-    dryRun,
-    undo: !dryRun && allWereOpen(parked) ? undoByUnpark(parked) : null,
-    command: unstuckCommand(
-      'park',
-      targets.map(({ id }) => shortId(id)),
-      { because },
-    ),
-  }
+    undo: allWereOpen(parked) ? undoByUnpark(parked) : null,
+    command: commandOnTargets('park', targets, { because }),
+  })
 }
 
 export function describeEnded({ id, status }: Run): string {
@@ -146,7 +148,7 @@ export async function unpark(
     nextSteps: (after) => [describeNextStart([after])],
     unchanged: 'Nothing is parked or held.',
     dryRun,
-    undo: !dryRun && isWhole ? undoByPark(parked) : null,
+    undo: isWhole ? undoByPark(parked) : null,
     command: unparkCommand(run, selection),
   })
 }
@@ -161,10 +163,7 @@ function unparkCommand(
     ({ group }) => !groups || (group !== null && groups.includes(group)),
   )
   if (selected.length === 0) return ''
-  return unstuckCommand(
-    'unpark',
-    selected.map(({ id }) => shortId(id)),
-  )
+  return commandOnTargets('unpark', selected)
 }
 
 const UNDO_TARGETS_MAX = 500
@@ -194,15 +193,13 @@ async function replannedResult(
   const sentences =
     replanned.targets > 0
       ? [describeReplanned(run, replanned, dryRun), ...(dryRun ? [] : nextSteps(after))]
-      : [unchanged]
-  const isUnchanged = dryRun || replanned.targets === 0
-  return {
+      : [unchanged, ...(dryRun ? [] : [NOTHING_CHANGED])]
+  return makeResult(dryRun, {
     run: after,
     targets: replanned.targets,
-    sentences: [...sentences, ...(isUnchanged ? [NOTHING_CHANGED] : [])],
-    dryRun,
+    sentences,
     ...done,
-  }
+  })
 }
 
 /** One target, whatever parks it. */

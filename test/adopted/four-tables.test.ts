@@ -5,7 +5,7 @@ import { orphanOf } from '../../src/features/metrics/orphan.ts'
 import { iso } from '../../src/core/model/time.ts'
 import { cleanRun, cleanRuns, classifyRuns } from '../../src/core/recovery/clean.ts'
 import { explainRun, explainTarget } from '../../src/presenters/explain.ts'
-import { adviseStart } from '../../src/presenters/advise-start.ts'
+import { adviseStart } from '../../src/presenters/check.ts'
 import { recover } from '../../src/core/recovery/recover.ts'
 import {
   cancel,

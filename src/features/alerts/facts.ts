@@ -7,12 +7,8 @@ import { blockedReason, TARGET_STATUS_AFTER } from '../../core/model/verdict.ts'
 import type { Millis } from '../../core/model/time.ts'
 import type { AuditEntry, Store } from '../../core/store/store.ts'
 import { LATEST_FAILED_MAX } from '../../core/store/reads.ts'
-import {
-  gaveUpItem,
-  healthItem,
-  parkedItem,
-  type AttentionItem,
-} from '../../presenters/attention.ts'
+import { gaveUpItem, healthItem, parkedItem } from '../../presenters/attention.ts'
+import type { Attention } from '../../presenters/results.ts'
 import { assess, type AssessContext, type AssessedRun } from '../../core/recovery/assess.ts'
 
 /** Reads what the rules are matched with. The sentences are those of `status` and the dashboard. */
@@ -42,7 +38,7 @@ export async function collectFacts(
 function toCandidate(
   rule: AlertKind,
   about: string,
-  { run, source, because, command }: AttentionItem & { because: string },
+  { run, source, because, command }: Attention & { because: string },
 ): AlertCandidate {
   return { cause: `${rule} ${about}`, rule, source, run, because, command }
 }

@@ -3,9 +3,9 @@ import { argument, option } from '../../../contracts/options.ts'
 import { isParkedOrStuck } from '../../../core/decide/allowed-actions.ts'
 import { UsageError } from '../../../core/model/errors.ts'
 import { shortId } from '../../../core/model/id.ts'
-import { unstuckCommand } from '../../../lib/text/shell-command.ts'
 import type { Target } from '../../../core/model/target.ts'
 import { unpark as unparkTargets } from '../../../core/recovery/operator-actions.ts'
+import { commandOnTargets } from '../../../presenters/action-result.ts'
 import { findRun, findTarget, findTargets } from '../../../presenters/find.ts'
 import { formatTargetStatus } from '../../../presenters/format.ts'
 import * as actions from '../../../presenters/target-actions.ts'
@@ -44,7 +44,7 @@ export const park = defineCommand({
         for (const run of ended) writer.paragraph(actions.describeEnded(run))
         if (dryRun || parked.length === 0) return writer.paragraph('Nothing was changed.')
         const label = actions.allWereOpen(parked) ? 'Undo' : 'To put them back in line'
-        writer.paragraph(`${label}: \`${commandOn('unpark', parked)}\``)
+        writer.paragraph(`${label}: \`${commandOnTargets('unpark', parked)}\``)
       },
     }
   },
@@ -93,7 +93,7 @@ export const unpark = defineCommand({
         if (dryRun) return writer.paragraph('Nothing was changed.')
         writer.paragraph(actions.describeNextStart(changed))
         const undo = named.filter(isParkedOrStuck)
-        if (undo.length > 0) writer.paragraph(`Undo: \`${commandOn('park', undo)}\``)
+        if (undo.length > 0) writer.paragraph(`Undo: \`${commandOnTargets('park', undo)}\``)
         else for (const hint of actions.parkHint(changed)) writer.paragraph(hint)
       },
     }
@@ -134,13 +134,6 @@ function describeTarget({ id, key }: Target, becomes: string): string {
 
 function unchanged({ status }: Target): string {
   return `stays as it is, ${formatTargetStatus(status).text}`
-}
-
-function commandOn(name: string, targets: readonly Target[]): string {
-  return unstuckCommand(
-    name,
-    targets.map(({ id }) => shortId(id)),
-  )
 }
 
 function idsByRun(targets: readonly Target[]): Map<string, string[]> {
