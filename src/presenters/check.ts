@@ -1,5 +1,4 @@
 import type { Severity } from '../core/decide/health.ts'
-import { type StartAction, decideStart } from '../core/decide/start.ts'
 import { shortId } from '../core/model/id.ts'
 import type { Run } from '../core/model/run.ts'
 import { describeOrigin } from '../core/model/traits.ts'
@@ -20,10 +19,11 @@ import type { Presented } from './presented.ts'
 import { checkpointView, ownerView, runView } from './view.ts'
 import { StoreUnavailableError } from '../core/model/errors.ts'
 import type { Target } from '../core/model/target.ts'
-import { blockedField } from '../core/model/verdict.ts'
+import { blockedField, type Decision } from '../core/model/verdict.ts'
 import { withAbandonAfter } from '../core/model/policy-of.ts'
 import { inspectSourceLock } from '../core/recovery/source-lock.ts'
 import type { Store } from '../core/store/store.ts'
+import type { SourceLockDecision } from '../core/decide/source-lock.ts'
 
 /** The advice where there is no database yet. */
 export const NOTHING_RAN: StartAdvice = {
@@ -173,4 +173,42 @@ function mayBeActive({ run, policy, decision, evidence }: AssessedRun): boolean 
   const { ownerIsKnown } = run.traits
   if (ownerIsKnown || run.status !== 'running' || decision.action === 'leave') return false
   return evidence.idleMs <= (policy.staleAfterMs ?? policy.abandonAfterMs)
+}
+
+/** The advice before a start: `start` (nothing live) · `resume` · `clean` (a dead one first) · `wait` (a worker has it). */
+export type StartAction = 'start' | 'resume' | 'clean' | 'wait'
+type StartDecision = Pick<StartAdvice, 'action' | 'because'>
+
+/** Decides whether a run can start beside the source's live run. `decision`: what recovery would do with that. */
+export function decideStart(
+  live: {
+    readonly hasProgress: boolean
+    /** Its owner is alive, or not proven dead. */
+    readonly isHeld: boolean
+  } | null,
+  decision: Decision | null,
+  sourceLock: SourceLockDecision | null = null,
+): StartDecision {
+  if (sourceLock && (sourceLock.action === 'refuse' || sourceLock.action === 'wait'))
+    return { action: 'wait', because: `a command of it is wrapped: ${sourceLock.because}` }
+  if (!live || !decision) return { action: 'start', because: 'no run of it is live' }
+  const { action, because } = decision
+  if (live.isHeld) return { action: 'wait', because }
+  switch (action) {
+    case 'abandon':
+    case 'fail':
+    case 'hold':
+    case 'park':
+      return { action: 'clean', because }
+    case 'retry':
+    case 'replan':
+      return { action: 'start', because }
+    case 'wait':
+      return { action: live.hasProgress ? 'resume' : 'start', because }
+    case 'resume':
+    case 'resumable':
+    case 'leave':
+    case 'alert':
+      return { action: 'resume', because }
+  }
 }

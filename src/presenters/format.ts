@@ -52,6 +52,8 @@ const LIVENESS_STYLE: Record<Liveness, Style> = {
   unknown: 'dim',
 }
 
+export const LIVENESS_STATES = Object.keys(LIVENESS_STYLE) as Liveness[]
+
 export function formatLiveness(liveness: Liveness): Span {
   return { text: liveness, style: LIVENESS_STYLE[liveness] }
 }

@@ -85,10 +85,3 @@ export function sessionGraceMs({
 
 /** `gone`: proven dead. `silent`: no heartbeat for a lease. `stalled`: heartbeats, but no progress. */
 export type Liveness = 'present' | 'gone' | 'silent' | 'stalled' | 'unknown'
-export const LIVENESS_STATES: readonly Liveness[] = [
-  'present',
-  'gone',
-  'silent',
-  'stalled',
-  'unknown',
-]

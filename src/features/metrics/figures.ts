@@ -1,7 +1,7 @@
 import { setImmediate, setTimeout } from 'node:timers/promises'
 import { ORPHAN_REASONS, orphanOf, type Orphan } from './orphan.ts'
 import { HEALTH_STATES } from '../../core/decide/health.ts'
-import { LIVENESS_STATES } from '../../core/model/worker.ts'
+import { LIVENESS_STATES } from '../../presenters/format.ts'
 import { TRUSTED_OBSERVER } from '../../core/decide/liveness.ts'
 import { UnstuckError } from '../../core/model/errors.ts'
 import { recordLatency, emptyHistogram, sumStats } from '../../core/model/latency.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ACTIONS, type Action } from '../model/verdict.ts'
-import { decideStart, type StartAction } from './start.ts'
+import { ACTIONS, type Action } from '../core/model/verdict.ts'
+import { decideStart, type StartAction } from './check.ts'
 
 type Live = { hasProgress: boolean; isHeld: boolean }
 const advice = (action: Action, live: Partial<Live> = {}) =>
