@@ -129,7 +129,7 @@ export type NodeResponse =
   | {
       /** The response of `node:http`. */
       readonly raw: ServerResponse
-      /** Tells Fastify that the response is sent by another. */
+      /** Makes Fastify leave the response to the handler. */
       hijack(): unknown
     }
 

@@ -90,7 +90,7 @@ test(
     assert.ok(lines.length > 1)
     const others = lines.filter((line) => !line.startsWith('one: '))
     assert.deepEqual(others, [
-      'other: register() was called again with another database: the first one counts.',
+      'other: register() was called again with another database: the first one applies.',
     ])
   },
 )

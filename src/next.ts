@@ -25,7 +25,7 @@ export function register(options: BackgroundRecoveryOptions = {}): void {
   const { db = 'the database of the config' } = options
   if (state.registered !== null) {
     if (state.registered !== db)
-      logLine(options, 'register() was called again with another database: the first one counts.')
+      logLine(options, 'register() was called again with another database: the first one applies.')
     return
   }
   state.registered = db
@@ -59,13 +59,13 @@ export function recoveryRoutes(
   return { GET: route, POST: route }
 }
 
-/** Survives that a module is loaded again after each change, as it is while an app is written. */
+/** Kept on `globalThis`: a development server loads the module again after each change. */
 type SharedState = {
   /** For which database; null before. */
   registered: string | null
   /** By their options: each holds a database open. */
   readonly handlers: Map<string, Promise<Handler>>
-  /** Who calls, by the word of the route that the request came to. */
+  /** The `access` function of the route that got the request. */
   readonly access: WeakMap<Request, Access>
 }
 const STATE_KEY = Symbol.for('unstuck.next')
@@ -81,7 +81,7 @@ function logLine({ log }: BackgroundRecoveryOptions, line: string): void {
   else process.stderr.write(`[unstuck] ${line}\n`)
 }
 
-/** `came`: the request as it came, with what Next.js has put on it for those who say who may call. */
+/** `original`: the request with what Next.js added to it, for `access`. */
 async function handleRequest(
   options: RouteOptions,
   request: Request,

@@ -166,7 +166,7 @@ test('a config that Node does not read as a module is refused with what to call 
   using folder = temporaryFolder()
   writeFileSync(join(folder.path, 'package.json'), '{ "type": "commonjs" }')
   writeFileSync(join(folder.path, 'unstuck.config.ts'), 'export default {}')
-  const message = /"type": "module"\. Say it there, or name the file unstuck\.config\.mts\.$/
+  const message = /"type": "module"\. Add it, or name the file unstuck\.config\.mts\.$/
   await assert.rejects(loadSettings(folder.path), { code: 'E_USAGE', message })
 })
 

@@ -88,7 +88,7 @@ export async function loadSettings(
 const TYPE_STRIPPING_HINT =
   'Node runs it as it is: imports need their file extension, and enum, namespace and parameter properties are not there.'
 const MODULE_TYPE_HINT =
-  'Its package.json does not say "type": "module". Say it there, or name the file unstuck.config.mts.'
+  'Its package.json has no "type": "module". Add it, or name the file unstuck.config.mts.'
 
 async function importConfig(path: string): Promise<unknown> {
   let module: { default?: unknown }
@@ -127,7 +127,7 @@ export function readSettings(
   const base: Policy = { ...DEFAULT_POLICY, ...(preset && PRESETS[preset]) }
   const warnIfRisky: ConfigContext['warnIfRisky'] = ({ abandonAfterMs }, setting) => {
     if (abandonAfterMs < RISKY_ABANDON_MS)
-      warnings.push(`${setting}.abandonAfter is below 12 h: a slow honest run may look dead.`)
+      warnings.push(`${setting}.abandonAfter is below 12 h: a slow run may look dead.`)
   }
   for (const [source, options] of Object.entries(policies)) {
     const setting = `policies[${JSON.stringify(source)}]`
@@ -234,7 +234,7 @@ const COMMON = {
   url: v.optional(
     v.custom<string>(
       (url) => url === '' || pageOf(url) !== null,
-      'must be where people reach the dashboard, as in https://unstuck.example.com',
+      'must be the address of the dashboard, as in https://unstuck.example.com',
     ),
   ),
 }

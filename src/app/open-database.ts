@@ -67,7 +67,7 @@ export function makeDatabase({ locate, settings, log }: DatabaseOptions): Databa
       if (found) return found
       throw new NotFoundError(
         `database at ${await database.where()} yet`,
-        'Nothing has run there so far. Start with `unstuck demo` or `unstuck work crawl.ts`, or say where it is with --db.',
+        'Nothing has run there so far. Start with `unstuck demo` or `unstuck work crawl.ts`, or name it with --db.',
       )
     },
     async close() {

@@ -168,8 +168,8 @@ function safeLog(log: (line: string) => unknown): (line: string) => void {
 
 function describeRun({ run, owner, evidence }: AssessedRun): string {
   const { done, total } = progressOf(run)
-  const who = owner ? owner.assessment.because : 'no worker has it'
-  return `run ${shortId(run.id)} of ${run.source} is ${run.status}: ${done}/${total} done, ${humanizeDuration(evidence.ageMs)} old; ${who}`
+  const state = owner ? owner.assessment.because : 'no worker has it'
+  return `run ${shortId(run.id)} of ${run.source} is ${run.status}: ${done}/${total} done, ${humanizeDuration(evidence.ageMs)} old; ${state}`
 }
 
 async function withTimeout<T>(ms: number, work: Promise<T>): Promise<T> {

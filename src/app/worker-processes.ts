@@ -149,7 +149,7 @@ type ChildExit = {
   /** Null when a signal ended it. */
   readonly code: number | null
   readonly uptimeMs: number
-  /** How many exits in a row before this one came right after a start. */
+  /** How many exits in a row before this one happened right after a start. */
   readonly quickExits: number
   /** The worker had begun to work. */
   readonly hasStarted: boolean

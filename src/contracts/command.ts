@@ -93,7 +93,7 @@ export type Output = {
   readonly ask: (question: string) => Promise<string | null>
 }
 
-/** Prints an answer: its sections, or with `--json` its data. */
+/** Prints a result: its sections, or with `--json` its data. */
 export function present(presented: Presented<object>, exitCode?: number): CommandResult {
   return {
     data: toJson(presented),

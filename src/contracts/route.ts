@@ -78,7 +78,7 @@ type RouteDefinition<
   readonly status?: 201
 }
 
-/** Who may call: viewers read, operators change, admins delete. */
+/** The role a call needs: viewers read, operators change, admins delete. */
 const ROLE_OF = { GET: 'viewer', POST: 'operator', DELETE: 'admin' } as const
 
 /** Defines a route by its method and path, as in `GET /api/runs/:run`. Types flow from the schemas. */

@@ -186,9 +186,9 @@ const PUBLIC_PATHS: Record<string, Json> = {
   '/readyz': {
     get: {
       operationId: 'readyz',
-      summary: 'The database answers.',
+      summary: 'Whether the database can be reached.',
       ...PUBLIC,
-      responses: { 200: response('It does.', OK), 503: response('It does not.', OK) },
+      responses: { 200: response('It can.', OK), 503: response('It cannot.', OK) },
     },
   },
 }

@@ -24,7 +24,7 @@ for (const engine of SOME_ENGINES) {
       assert.equal(await program.waitForExit(), 3)
       assert.match(
         program.output,
-        /0 failed, 1 parked and 0 stuck targets. Look at them with: unstuck show/,
+        /0 failed, 1 parked and 0 stuck targets. List them with: unstuck show/,
       )
       const targets = await ctx.targets()
       const poison = targets.get('poison')!

@@ -53,7 +53,7 @@ for (const engine of SOME_ENGINES) {
       await first.waitForOutput('finishing the pages in progress')
       ctx.openGate('gate')
       assert.equal(await first.waitForExit(), 75)
-      assert.match(first.output, /has work left. Go on with: unstuck work/)
+      assert.match(first.output, /has work left. Continue it with: unstuck work/)
 
       assert.equal(await ctx.unstuck('work', crawl, '--drain').waitForExit(), 0)
       assert.equal((await ctx.run()).status, 'succeeded')

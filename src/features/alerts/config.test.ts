@@ -114,7 +114,7 @@ test('all errors are reported at once, with suggestions and without a secret', a
   }
   assert.deepEqual(await configErrors(config), [
     'there is no "allerts"; did you mean alerts?',
-    'url must be where people reach the dashboard, as in https://unstuck.example.com',
+    'url must be the address of the dashboard, as in https://unstuck.example.com',
     'channels has no sms; there are slack, email, webhook',
     'alerts[0].when must be one of orphans, dead, parked, silent, overrun, gave-up; did you mean orphans?',
     'alerts[0].to[0] is no channel; did you mean slack?',

@@ -30,8 +30,8 @@ type JournalQuery = {
 }
 
 /**
- * What the workers' journals in a folder say about a run, in order of time: what follows a place, else the newest. A look at
- * the ends of files, for people who watch; the whole of a journal is read by `readJournal`.
+ * Returns the entries about a run in the journals of a folder, in order of time: those after a position, else the newest.
+ * Reads only the ends of files, for live views; `readJournal` reads a whole journal.
  */
 export async function searchJournals(folder: string, query: JournalQuery): Promise<JournalPage> {
   const position = parsePosition(query.after)

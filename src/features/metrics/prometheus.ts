@@ -172,8 +172,9 @@ export async function addMetrics(registry: Registry, source: MetricSource): Prom
     })
     Object.assign(metric, { get, getForPromString: get })
   }
-  addMetric({ name: UP, help: 'Whether the database answers: 1 or 0.', type: 'gauge' }, async () =>
-    single((await source.figures()) ? 1 : 0),
+  addMetric(
+    { name: UP, help: 'Whether the database can be reached: 1 or 0.', type: 'gauge' },
+    async () => single((await source.figures()) ? 1 : 0),
   )
   addMetric(
     {

@@ -72,7 +72,7 @@ export const HTTP_METRICS = [
   },
   {
     name: 'unstuck_http_refused_total',
-    help: 'Calls refused for who sent them, from where or how often, by code. Since this process started.',
+    help: 'Calls refused because of the caller, its origin or its rate, by code. Since this process started.',
     label: 'code',
     values: ({ errors }: CallCounts) => errors,
   },

@@ -47,7 +47,7 @@ const SUMMARIES: Readonly<Record<string, Summaries>> = {
     tokens: {
       summary: 'Manage access to the dashboard and the API, by role.',
       commands: {
-        add: 'Make a token for a person or a program. It is shown once.',
+        add: 'Make a token for a user or a program. It is shown once.',
         list: 'List tokens by name and role. The tokens themselves are not kept.',
         remove: 'Remove a token, with every session that was opened with it.',
       },

@@ -14,7 +14,7 @@ export async function confirm(
   return /^y(es)?$/i.test(answer)
 }
 
-/** For what cannot be undone: the words must be typed, or given beforehand. */
+/** For what cannot be undone: the phrase must be typed, or given by a flag. */
 export async function confirmByTyping(
   output: Output,
   phrase: string,
@@ -23,7 +23,7 @@ export async function confirmByTyping(
   if (given !== undefined && given !== phrase) {
     throw new UsageError(`--confirm must be ${JSON.stringify(phrase)}: nothing was deleted.`)
   }
-  const typed = given ?? (await output.ask(`This cannot be undone. Type “${phrase}” to go on:`))
+  const typed = given ?? (await output.ask(`This cannot be undone. Type “${phrase}” to continue:`))
   if (typed === null) {
     throw new UsageError(
       `This cannot be undone, and there is no terminal to ask on: add --confirm ${JSON.stringify(phrase)}.`,

@@ -18,9 +18,9 @@ import type { CommandResult, Output } from '../../contracts/command.ts'
 type DeletionRequest = {
   readonly dryRun: boolean
   readonly withItems: boolean
-  /** The words, given beforehand. */
+  /** The phrase that must be typed, if a flag gave it. */
   readonly confirm: string | undefined
-  /** Where files of runs are, unless a run says something else. */
+  /** The folder with the files of runs, unless a run recorded another one. */
   readonly base: string
   readonly output: Output
   readonly json: boolean
@@ -28,7 +28,7 @@ type DeletionRequest = {
 
 const NOTHING_DELETED: DeletionResult = { deleted: [], left: [], failures: [] }
 
-/** Names what goes, wants the words typed, and deletes. What changed meanwhile is left alone. */
+/** Lists what would be deleted, asks for the phrase, and deletes. Runs that changed meanwhile are kept. */
 export async function deleteRuns(
   context: OperatorContext,
   { dead, ended }: { dead: readonly AssessedRun[]; ended: readonly Run[] },

@@ -59,7 +59,7 @@ export class LiveLine {
   }
 
   async #draw(): Promise<void> {
-    // The line is a comfort: when the store cannot answer now, the log already says so.
+    // If the database is unreachable, the log has reported it.
     const run = await this.#openStore()
       .then((store) => store.liveRun(this.#source))
       .catch(() => null)

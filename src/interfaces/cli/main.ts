@@ -138,9 +138,9 @@ const SECRET_OPTION_HINT =
 
 /** Commander speaks in fragments: "error: unknown option '--jsn'\n(Did you mean --json?)". */
 function usageMessage(message: string): string {
-  const [said = '', hint] = message.replace(/^error: /, '').split('\n')
+  const [text = '', hint] = message.replace(/^error: /, '').split('\n')
   // What was given to an option that is not there may be a secret.
-  const what = said.replace(/^(unknown option '[^=]*)=.*'$/, "$1'")
+  const what = text.replace(/^(unknown option '[^=]*)=.*'$/, "$1'")
   if (SECRET_OPTION.test(what)) return `Unknown option. ${SECRET_OPTION_HINT}`
   const sentence = what.charAt(0).toUpperCase() + what.slice(1).replace(/\.$/, '')
   return hint ? `${sentence}. ${hint.replace(/^\(|\)$/g, '')}` : `${sentence}.`

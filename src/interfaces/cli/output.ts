@@ -59,14 +59,14 @@ export function hasColour(choice: ColourChoice, stream: NodeJS.WriteStream): boo
   return styleText('bold', 'x', { stream }) !== 'x'
 }
 
-/** A pipe has no width: what reads it should get all of a line, unless COLUMNS says otherwise. */
+/** A pipe has no width: its reader gets whole lines, unless COLUMNS is set. */
 export function columnsOf(stream: NodeJS.WriteStream): number {
   if (stream.isTTY) return stream.columns || 80
   const columns = Number(process.env['COLUMNS'])
   return Number.isInteger(columns) && columns > 0 ? columns : Infinity
 }
 
-/** `| head` took what it wanted: that is a good end, and not an error. Any other trouble with stdout is one. */
+/** Exits without an error when the reader closes the pipe, as `| head` does. Any other error of stdout is a failure. */
 export function onClosedStdout(ignoresClosedPipe: boolean): void {
   const leave = (error: Error): void => {
     if (ignoresClosedPipe) return

@@ -2,7 +2,7 @@ import { closest } from '../../core/model/closest.ts'
 import type { Run } from '../../core/model/run.ts'
 import type { Store } from '../../core/store/store.ts'
 
-/** A remark on groups that none of these runs has, so that a mistyped one is not taken for a good answer; or null. */
+/** Returns a warning about groups that none of these runs has, which are probably mistyped; or null. */
 export async function describeUnknownGroups(
   store: Store,
   runs: readonly Run[],

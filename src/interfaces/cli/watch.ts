@@ -13,7 +13,7 @@ const PLAIN_EVERY_MS = 10_000
 
 type LoadResult = () => Promise<CommandResult | number | void>
 
-/** Looks again and again until Ctrl-C. While the database is away it says so, and goes on. */
+/** Repeats a command until Ctrl-C. While the database is unreachable, reports that and retries. */
 export async function watch(
   load: LoadResult,
   { json, output }: { json: boolean; output: Output },
@@ -36,9 +36,9 @@ export async function watch(
       }
     } catch (error) {
       if (!(error instanceof StoreUnavailableError)) throw error
-      const trouble = `The database does not answer; trying again. ${redact(messageOf(error))}`
-      if (screen) await screen.draw(`${last}\n${trouble}\n`)
-      else output.note(trouble)
+      const failure = `The database does not answer; trying again. ${redact(messageOf(error))}`
+      if (screen) await screen.draw(`${last}\n${failure}\n`)
+      else output.note(failure)
     }
     await sleep(everyMs, undefined, { signal: stopped }).catch(() => {})
   }

@@ -67,7 +67,7 @@ export function accessTimedOut(ms: number): HttpError {
   return new HttpError(
     503,
     'ACCESS_TIMED_OUT',
-    `The server could not find out who is calling: its access function did not return within ${ms / 1_000} s. Nothing was done; try again.`,
+    `The caller could not be identified: the access function of the server did not return within ${ms / 1_000} s. Nothing was done; try again.`,
     { headers: { 'retry-after': '2' } },
   )
 }
@@ -77,7 +77,7 @@ export function accessFailed(cause: unknown): HttpError {
   return new HttpError(
     503,
     'ACCESS_FAILED',
-    'The server could not find out who is calling: its access function failed, and its log has the reason. Nothing was done; try again.',
+    'The caller could not be identified: the access function of the server failed, and its log has the reason. Nothing was done; try again.',
     { headers: { 'retry-after': '2' }, cause },
   )
 }
@@ -114,7 +114,7 @@ function notJson(): HttpError {
   return new HttpError(
     415,
     'NOT_JSON',
-    'Send the body as JSON in UTF-8, not compressed, with the header "Content-Type: application/json"; {} where there is nothing to say.',
+    'Send the body as JSON in UTF-8, not compressed, with the header "Content-Type: application/json"; {} if it is empty.',
   )
 }
 
@@ -140,7 +140,7 @@ export function planChanged(preview: unknown): HttpError {
   return new HttpError(
     409,
     'PLAN_CHANGED',
-    'Something changed since the preview: nothing was done. Look at the new one, then confirm it.',
+    'Something changed since the preview: nothing was done. Check the new one, then confirm it.',
     { details: { preview } },
   )
 }

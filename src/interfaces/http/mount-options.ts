@@ -23,6 +23,6 @@ export function requireAccessOption(
   const isGiven = access !== undefined || tokens !== undefined
   if (isGiven && hasType(access, 'function') && hasType(tokens, 'string')) return
   throw new UsageError(
-    `${functionName}() needs to know who may call: give \`access\`, a function from the request to { name, role } or null, or \`tokens\`, the file that \`unstuck tokens add\` writes.`,
+    `${functionName}() needs a way to identify callers: give \`access\`, a function from the request to { name, role } or null, or \`tokens\`, the file that \`unstuck tokens add\` writes.`,
   )
 }

@@ -34,7 +34,7 @@ async function sessionOf(caller: Caller, server: ServerContext): Promise<Session
 /** The calls about the API itself. */
 export const SESSION_ROUTES: readonly Route<any, any, any, any>[] = [
   defineRoute('GET /api/session', {
-    summary: 'Who is asking, with which role, and what about.',
+    summary: 'The caller, its role, and the server.',
     response: 'session',
     handle: ({ caller, server }) => sessionOf(caller, server),
   }),

@@ -48,7 +48,7 @@ export type WorkResult = {
   readonly stopped: string | null
 }
 
-/** Unstuck in your own code, from `open`. Its answers are the same as those of the command line with `--json`. */
+/** Unstuck in your own code, from `open`. Its results are those of the command line with `--json`. */
 export interface Unstuck extends AsyncDisposable {
   /**
    * Reports whether `begin` would start, resume or wait. It only advises; `begin` decides, atomically.
@@ -175,7 +175,7 @@ export interface RunHandle<S = unknown, C = unknown> extends AsyncDisposable {
   /**
    * Saves a page: its items and the cursor behind it, both or neither, and what `inTransaction` writes. When the promise
    * resolves, the page survives any crash. The last page again with the same content returns the same `seq` and changes
-   * nothing, so a call whose answer was lost can be repeated. Waits while the database is away.
+   * nothing, so a call whose response was lost can be repeated. Waits while the database is unreachable.
    * @throws {LeaseLostError} Another process has the run. Nothing was written; stop.
    * @throws {PageBehindError} `page` was passed already; continue from `data.at + 1`.
    * @throws {PageRejectedError} The content cannot be stored: `data.problems` names each path.

@@ -38,7 +38,7 @@ export function configFolder(cwd: string): string {
   return path === null ? cwd : dirname(path)
 }
 
-/** An address whose path, if it has one, is absolute: so that cron and a shell elsewhere share one guard. */
+/** An address whose path, if it has one, is absolute: so that cron and a shell in another folder share one lock. */
 export function absoluteAddress(address: string, folder: string): string {
   if (!address.startsWith('sqlite:')) return address
   const path = address.slice('sqlite:'.length)

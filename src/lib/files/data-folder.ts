@@ -77,7 +77,7 @@ export async function removeRunFolder(base: string, run: RunId): Promise<boolean
   const { folder } = runFolder(base, run)
   if ((await realpath(folder)) !== join(await realpath(dirname(folder)), run)) {
     throw new UsageError(
-      `${folder} leads somewhere else: a link stands where the files of a run belong. Look at it, and remove it yourself.`,
+      `${folder} leads somewhere else: a link stands where the files of a run belong. Check it, and remove it yourself.`,
     )
   }
   await rm(folder, { recursive: true, force: true })

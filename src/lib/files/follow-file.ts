@@ -7,7 +7,7 @@ const LINE_FEED = 0x0a
 const POLL_MS = 250
 /** More older files than this are not looked for. */
 const ROTATED_MAX = 20
-/** A file system whose inode numbers change each time one looks must not keep us for ever. */
+/** A file system whose inode numbers change with each read must not cause an endless loop. */
 const ATTEMPTS_MAX = 100
 const EMPTY = Buffer.alloc(0)
 
@@ -16,14 +16,14 @@ export type FollowFileOptions = {
   readonly signal: AbortSignal
   /** Asked each time all was read that is there. After a yes there is one more look, and then it ends. */
   readonly isFinished?: () => Promise<boolean>
-  /** What came next was removed before it was read. */
+  /** The next part was removed before it was read. */
   readonly onMissed?: () => void
   readonly open?: (path: string) => Promise<FileHandle>
 }
 
 /**
  * The bytes of an open file from a place on, those to come, and those of the files that follow it under the same name.
- * An empty chunk marks the end for now. Closes the file. It looks rather than waits for a notice: that works on
+ * An empty chunk marks the end for now. Closes the file. It polls instead of watching: that works on
  * every file system, and in containers.
  */
 export async function* followFile(
@@ -117,7 +117,7 @@ async function findNextFile(
     const next = nextAfter(await rotatedFiles(path), ino)
     if (!next) return null
     const opened = await open(next.path).catch(ignoreMissing)
-    // Names move on while one looks at them: only what is true before and after counts.
+    // Names change during the check: only what holds before and after counts.
     const isSame = (await opened?.stat())?.ino === next.ino
     const isStill = isSame && nextAfter(await rotatedFiles(path), ino)?.ino === next.ino
     if (opened && isStill) return { file: opened, missed: next.missed }

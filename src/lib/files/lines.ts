@@ -42,7 +42,7 @@ export async function readLines(
 }
 
 /**
- * Bytes that come in chunks, cut anywhere, as lines. Empty lines are passed over, and so are those longer than the
+ * Splits bytes in chunks, cut anywhere, into lines. Empty lines are skipped, and so are those longer than the
  * limit: a line is held in memory until its end is there.
  */
 export class LineSplitter {

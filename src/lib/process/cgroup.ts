@@ -18,7 +18,7 @@ export type TreeTag = { readonly processTag: string; readonly execution?: string
 
 /**
  * The start of the name of a command's cgroup. It derives from the source's cookie, so that a later start finds the group
- * of a copy whose watchdog was killed; names are public, so the cookie itself is not in it.
+ * of a copy whose watchdog was killed; names are public, so the process tag itself is not in it.
  */
 function groupPrefix({ processTag, execution = '' }: TreeTag): string {
   const digest = createHash('sha256').update(processTag).digest('hex').slice(0, 16)
@@ -139,7 +139,7 @@ function ignoreErrors(act: () => void): void {
   try {
     act()
   } catch {
-    // The file or the group is gone, or the kernel does not allow it: what depends on it looks for itself.
+    // The file or the group is gone, or the kernel does not allow it: callers check for themselves.
   }
 }
 

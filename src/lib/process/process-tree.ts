@@ -15,7 +15,7 @@ export function tagVariable(processTag: string): string {
   return `UNSTUCK_TREE_${processTag}`
 }
 
-/** Where to look for a command's processes. */
+/** Where a command's processes are found. */
 export type TreeRoots = TreeTag & {
   /** The command itself, if known: it leads its own session. */
   readonly leader?: ProcessRef | undefined
@@ -103,7 +103,7 @@ function isPidReused({ pid, startTicks }: ProcessRef): boolean {
   return stat !== null && stat.startTicks !== startTicks
 }
 
-/** Returns the memory of these processes in bytes, shared memory counted once. Null where the system does not tell. */
+/** Returns the memory of these processes in bytes, shared memory counted once. Null if the system does not report it. */
 export function memoryBytesOf(members: readonly ProcessRef[]): number | null {
   const parts = members.map(({ pid }) => memoryKilobytes(pid))
   return parts.every((part) => part === null)

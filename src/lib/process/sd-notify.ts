@@ -3,7 +3,7 @@ import process from 'node:process'
 import { safeText } from '../text/safe-text.ts'
 import { isWorkerProcess } from './this-process.ts'
 
-/** What systemd is told, in its own words. A worker process tells its parent the same. */
+/** Messages of sd_notify. A worker process sends the same to its parent. */
 export const READY = 'READY=1'
 export const ALIVE = 'WATCHDOG=1'
 const STOPPING = 'STOPPING=1'
@@ -24,7 +24,7 @@ const POLLS_PER_PING = 4
 const STATUS_LENGTH = 200
 
 /**
- * Tells systemd that the service is ready, at work, alive, or stopping (sd_notify). Without a socket to tell it to, it
+ * Notifies systemd that the service is ready, at work, alive, or stopping (sd_notify). Without a socket, it
  * does nothing.
  */
 export class SystemdNotifier {
@@ -48,7 +48,7 @@ export class SystemdNotifier {
     this.#timer = setInterval(() => this.#poll(), pollMs).unref()
   }
 
-  /** It does what it was started for. Said once. */
+  /** The service does its work. Sent once. */
   ready(): void {
     if (this.#isReady) return
     this.#isReady = true
@@ -61,7 +61,7 @@ export class SystemdNotifier {
     this.#poll()
   }
 
-  /** Resolves when everything is told: a service that ends before systemd knows that it was ready has failed in its eyes. */
+  /** Resolves when everything is sent: to systemd, a service that ends before it was ready has failed. */
   async close(): Promise<void> {
     clearInterval(this.#timer)
     await this.#sending
@@ -104,7 +104,7 @@ export function watchdogIntervalMs(env: NodeJS.ProcessEnv, pid: number): number 
   return Number.isSafeInteger(micros) && micros > 0 ? micros / 2_000 : null
 }
 
-/** Resolves when it was told, or could not be. */
+/** Resolves when the message was sent, or could not be. */
 type Send = (notices: readonly string[]) => Promise<void>
 
 function senderFor(
@@ -132,10 +132,10 @@ const NOTIFY_TIMEOUT_MS = 10_000
 function viaSystemdNotify(env: NodeJS.ProcessEnv, log: (message: string) => void): Send {
   let isMissing = false
   let isSaid = false
-  const say = (trouble: string): void => {
+  const logFailure = (reason: string): void => {
     if (isSaid) return
     isSaid = true
-    log(`systemd could not be told how this service is: ${trouble}`)
+    log(`systemd could not be notified: ${reason}`)
   }
   return (notices) =>
     new Promise((resolve) => {
@@ -144,7 +144,7 @@ function viaSystemdNotify(env: NodeJS.ProcessEnv, log: (message: string) => void
       const timeout = setTimeout(() => program.kill('SIGKILL'), NOTIFY_TIMEOUT_MS)
       const done = (trouble?: string): void => {
         clearTimeout(timeout)
-        if (trouble !== undefined) say(trouble)
+        if (trouble !== undefined) logFailure(trouble)
         resolve()
       }
       let problem = ''

@@ -1,4 +1,4 @@
-/** What a state means. Colour only repeats what the words say. */
+/** What a state means. Colour only repeats the words. */
 export type Style = 'good' | 'warn' | 'bad' | 'dim' | 'strong'
 export type Span = { readonly text: string; readonly style?: Style | undefined }
 export type Cell = string | Span

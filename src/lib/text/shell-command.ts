@@ -45,7 +45,7 @@ function flagWords(name: string, value: Flags[string]): string[] {
   return (typeof value === 'object' ? value : [value]).map((one) => `${flag}=${one}`)
 }
 
-/** `unstuck run SOURCE -- COMMAND`, as a person would write it. */
+/** `unstuck run SOURCE -- COMMAND`, as it is typed. */
 export function runCommand(source: string, command: readonly string[]): string {
   if (source.startsWith('-')) return unstuckCommand('run', [source, ...command])
   return [unstuckCommand('run', [source]), '--', ...command.map(shellWord)].join(' ')

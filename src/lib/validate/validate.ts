@@ -70,7 +70,7 @@ export function object<E extends v.ObjectEntries>(entries: E): v.StrictObjectSch
   }
 }
 
-// Messages go on from the name of the field.
+// Messages continue the name of the field.
 export const text = v.string('must be text')
 export const nonEmptyText = textOf('text that is not empty')
 export const flag = v.boolean('must be true or false')

@@ -21,7 +21,7 @@ export const command = defineCommand({
   args: { file: argument.required('a .jsonl or .jsonl.zst file') },
   options: {
     lines: option.count('N', 'how many of the last events', 20, { max: 100_000 }),
-    follow: option.flag('go on with new events until Ctrl-C', '-f'),
+    follow: option.flag('continue with new events until Ctrl-C', '-f'),
   },
 
   async run({ args, options, json, output }) {
@@ -29,7 +29,7 @@ export const command = defineCommand({
     const isCompressed = args.file.endsWith('.zst')
     if (isCompressed && options.follow) {
       throw new UsageError(
-        `${args.file} is compressed: nothing is added to it any more. Leave out --follow.`,
+        `${args.file} is compressed: nothing is added to it any more. Omit --follow.`,
       )
     }
     const start = isCompressed ? 0 : await journalTailOffset(args.file, options.lines)

@@ -30,7 +30,7 @@ const args = { runs: argument.rest('these runs only; else every dead one') }
 const options = {
   dryRun: option.flag('only show what would be done'),
   auto: option.flag('ask nothing: for cron'),
-  age: option.duration('AGE', 'dead from this age on, instead of what the policy says', undefined),
+  age: option.duration('AGE', 'dead from this age on, instead of the age in the policy', undefined),
   delete: option.flag('delete instead of marking: what is dead and what was cleaned before'),
   withItems: option.flag('with --delete: the items that no other run has saved since go too'),
   confirm: option.text('WORDS', 'with --delete: the words that would have to be typed'),

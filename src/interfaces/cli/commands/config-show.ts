@@ -16,7 +16,7 @@ export const command = defineCommand({
     'unstuck config show slow-portal',
     'unstuck config show --all --json',
   ],
-  args: { source: argument.optional('this source only; else each that the config has a word on') },
+  args: { source: argument.optional('this source only; else each that the config mentions') },
   options: { all: option.flag('also the settings that are at their default') },
 
   async run({ args, options, database, settings }) {
@@ -39,7 +39,7 @@ export const command = defineCommand({
           for (const one of sections) one.print?.(config.section(one), config, writer)
         writer.blank()
         writer.paragraph({
-          text: 'A crawl’s own policy counts below the config’s word: see `unstuck explain RUN` for one run.',
+          text: 'The config overrides a crawl’s own policy: `unstuck explain RUN` shows what applies to one run.',
           style: 'dim',
         })
       },
@@ -53,7 +53,7 @@ function print(
   { preset, tables }: Pick<Settings, 'preset' | 'tables'>,
 ): void {
   const what = tables.includes(source ?? '') ? 'Table' : 'Source'
-  writer.heading(source === null ? 'Every source, unless said otherwise' : `${what} ${source}`)
+  writer.heading(source === null ? 'Every source, unless set below' : `${what} ${source}`)
   if (settings.length === 0) return writer.paragraph('Nothing of its own.')
   const { columns, rows } = settingsTable(settings, preset)
   writer.table(columns, rows)

@@ -12,17 +12,17 @@ import { checkSecurity } from '../doctor/security.ts'
 export const command = defineCommand({
   examples: [
     'unstuck doctor',
-    'unstuck doctor --db postgres://…  # that database, whatever the config says',
-    'unstuck doctor --security  # who could read or change what',
+    'unstuck doctor --db postgres://…  # that database, not the one of the config',
+    'unstuck doctor --security  # which users could read or change the data',
     'unstuck doctor --json | jq \'.checks[] | select(.result != "ok")\'',
   ],
   options: {
-    security: option.flag('look at files, tokens, TLS and secrets of this set-up instead'),
+    security: option.flag('check files, tokens, TLS and secrets of this set-up instead'),
   },
 
   async run({ database, options }) {
-    const look = options.security ? checkSecurity : runChecks
-    const findings = (await look(database, process.cwd())).map(withoutSecrets)
+    const check = options.security ? checkSecurity : runChecks
+    const findings = (await check(database, process.cwd())).map(withoutSecrets)
     return {
       data: { result: worst(findings), summary: summarize(findings), checks: findings.map(view) },
       print: (writer) => printFindings(writer, findings),

@@ -50,10 +50,10 @@ async function enqueueCrawl(context: Enqueue, store: Store): Promise<Run> {
   const policy = (await settings()).policyFor(crawl.source, crawl.policyOptions)
   const id = newId()
   await store.enqueue({ id, source: crawl.source, kind: 'crawl', policy })
-  let said = 0
+  let reported = 0
   await planRun(store, crawl, id, new AbortController().signal, (added) => {
-    if (added - said < 100_000) return
-    said = added
+    if (added - reported < 100_000) return
+    reported = added
     output.note(`${added} targets so far`)
   })
   return (await store.run(id))!

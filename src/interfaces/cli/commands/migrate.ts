@@ -8,7 +8,7 @@ import {
   type DatabaseInfo,
 } from '../../../features/inspection/store/database-info.ts'
 
-/** What `migrate` answers with `--json`. */
+/** The data of `migrate --json`. */
 type Migration = {
   where: string
   /** The version that was found; 0 where there was nothing of ours. */

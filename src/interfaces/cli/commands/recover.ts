@@ -56,7 +56,7 @@ export const command = defineCommand({
     if (!json) await output.write(writer.toString())
     const alternative = 'add --yes, or --dry-run to only look'
     const isDone = await confirm(output, question, { yes: false, alternative })
-    // The answer may have taken a while: workers are observed anew.
+    // The answer may have taken a while: workers are observed again.
     const { verdicts } = isDone ? await recover(context, which) : recovery
     const result = presentRecovery({ ...recovery, verdicts }, { ...request, isDone })
     const rest = result.sections.filter(({ heading }) => heading === APPLIED)
@@ -82,7 +82,7 @@ function announcingClock(output: Output): Clock {
   }
 }
 
-/** Warns about a mistyped name: it finds nothing, which looks like good news. */
+/** Warns about a mistyped name: it would match nothing, as if nothing were stuck. */
 async function warnUnknown(
   store: Store,
   { source, group }: { source: readonly string[]; group: readonly string[] },

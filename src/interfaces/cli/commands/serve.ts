@@ -23,9 +23,9 @@ const options = {
   host: option.text('ADDRESS', 'another one than 127.0.0.1 needs a token: unstuck tokens add'),
   basePath: option.text('PATH', 'below which it is reached, as in /unstuck'),
   allowHost: option.texts('NAME', 'a name that it is called by, as in unstuck.example.com'),
-  readOnly: option.flag('only show: refuse every change, recover nothing, send no alerts'),
-  trustProxy: option.flag('a proxy in front says who calls and whether it is https'),
-  monitor: option.unless('do not look after dead workers and runs while it serves'),
+  readOnly: option.flag('refuse every change, recover nothing, send no alerts'),
+  trustProxy: option.flag('trust the headers of a proxy in front about address and scheme'),
+  monitor: option.unless('do not recover dead workers and runs while it serves'),
 }
 type Serve = CliContext<{}, typeof options>
 
@@ -130,7 +130,7 @@ async function makeAuthOptions(
   const { host = LOOPBACK, allowHost, readOnly, trustProxy } = context.options
   const path = tokensPath(dataFolder(await context.database.address(), process.cwd()))
   const tokens = new TokenFile(path, process.env['UNSTUCK_ADMIN_TOKEN'], log)
-  // One that others can read, or that is not whole, is told now.
+  // Reports a file that is invalid, or that other users can read, now.
   readTokens(path)
   const isPrivate = isLoopback(host) && allowHost.every(isLoopback) && !trustProxy
   if (!isPrivate && tokens.isEmpty()) {

@@ -6,10 +6,11 @@ import { option } from '../../../contracts/options.ts'
 
 export const command = defineCommand({
   examples: ['unstuck top', 'unstuck top --readonly  # no key changes anything'],
-  options: { readonly: option.flag('only look: no key changes anything') },
+  options: { readonly: option.flag('read only: no key changes anything') },
 
   async run({ options, openContext, settings, output, json }) {
-    if (json) throw new UsageError('top is a screen for people. For scripts: unstuck status --json')
+    if (json)
+      throw new UsageError('top is an interactive screen. For scripts: unstuck status --json')
     if (!output.isTerminal || !process.stdin.isTTY || process.env['TERM'] === 'dumb') {
       throw new UsageError(
         'top needs a terminal that can draw, and a keyboard. Without one: unstuck status --watch',

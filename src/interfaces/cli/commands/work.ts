@@ -44,7 +44,10 @@ const options = {
   ),
   journal: option.text('FOLDER', 'where the journals go; default: beside the database'),
   exec: option.flag('take queued runs of commands instead: a command follows after --'),
-  source: option.texts('NAME', 'with --exec: whose runs; a star at the end stands for the rest'),
+  source: option.texts(
+    'NAME',
+    'with --exec: only runs of these sources; a star at the end matches the rest',
+  ),
   ...EXEC_MODE.options,
 }
 type WorkArguments = CliContext<
@@ -84,7 +87,7 @@ export const command = defineCommand({
       context.options.workers > 1
         ? await workInProcesses(context, crawl)
         : await workHere(context, crawl)
-    // What the crawl's own code left open (a pool, a timer, a page that was cut short) must not keep us here.
+    // What the crawl's own code left open (a pool, a timer, an aborted page) must not keep the process alive.
     setTimeout(() => process.exit(), EXIT_GRACE_MS).unref()
     return summarize(context, crawl, ended)
   },
@@ -101,7 +104,7 @@ function withModule(given: WorkArguments): Work {
 
 const EXIT_GRACE_MS = 250
 
-/** How it went, before what is left is looked at. */
+/** How the work ended, before open targets are counted. */
 type WorkResult = { readonly code: number; readonly stopped: boolean }
 
 async function workHere(context: Work, crawl: CrawlDefinition): Promise<WorkResult> {
@@ -167,10 +170,10 @@ async function workHere(context: Work, crawl: CrawlDefinition): Promise<WorkResu
   }
 }
 
-/** Each worker process says every second that all is well. One of them is enough. */
+/** Each worker process reports every second that it is healthy. One of them is enough. */
 const CHILD_SILENCE_MAX_MS = 5_000
 
-/** The parent: begins the run, keeps the processes alive, and shows how far they are. */
+/** The parent: begins the run, restarts dead processes, and shows their progress. */
 async function workInProcesses(context: Work, crawl: CrawlDefinition): Promise<WorkResult> {
   const { workers, drain, start, concurrency, stopDeadline } = context.options
   const store = await context.database.open({ connections: 1 })
@@ -253,7 +256,7 @@ async function summarize(
   const isLeft = latest !== undefined && latest.finishedAt === null
   if (isLeft) {
     context.output.note(
-      `Run ${shortId(latest.id)} has work left. Go on with: ${unstuckCommand('work', [context.args.module])}`,
+      `Run ${shortId(latest.id)} has work left. Continue it with: ${unstuckCommand('work', [context.args.module])}`,
     )
     return context.options.drain ? EXIT.resumable : EXIT.done
   }
@@ -261,7 +264,7 @@ async function summarize(
   const { failed, parked, stuck } = latest.counts.targets
   context.output.note(
     `Run ${shortId(latest.id)} ended with ${failed} failed, ${parked} parked and ${stuck} stuck targets. ` +
-      `Look at them with: unstuck show ${shortId(latest.id)}`,
+      `List them with: unstuck show ${shortId(latest.id)}`,
   )
   return EXIT.needsAttention
 }

@@ -17,7 +17,7 @@ import { afterId, limit, plan, source, wholeNumber } from '../request-fields.ts'
 
 const fingerprint = v.pipe(v.string(), v.regex(/^[0-9a-f]{12}$/, 'is the fingerprint of a group'))
 
-/** Targets that wait for a person, by the kind of their error. */
+/** Targets that need attention, by the kind of their error. */
 export const DEAD_LETTER_ROUTES = [
   defineRoute('GET /api/dead-letters', {
     summary: 'Failed, held and parked targets, grouped by the kind of their error.',

@@ -24,7 +24,7 @@ export const ITEM_ROUTES = [
     produces: ['application/x-ndjson', 'text/csv', 'application/json'],
     async handle({ params, query, signal, server: { store } }) {
       const { format, after } = query
-      // Refuses while it still can be told.
+      // Fails before the response begins.
       await hasItems(store, params.source)
       const parts = exportItems(store, params.source, { format, after })
       return new Response(streamOf(parts, signal), {
@@ -37,7 +37,7 @@ export const ITEM_ROUTES = [
   }),
 ]
 
-/** Reads on only while the caller takes it: however slow they are, one batch is in memory. Ends when they leave. */
+/** Reads at the pace of the caller, one batch in memory. Ends when the caller disconnects. */
 function streamOf(
   parts: AsyncGenerator<string, void, void>,
   signal: AbortSignal,

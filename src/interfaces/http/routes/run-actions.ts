@@ -30,24 +30,16 @@ const dryRun = v.optional(v.boolean(), false)
 const groups = v.optional(v.pipe(v.array(text), v.minLength(1), v.maxLength(50)))
 const TARGETS_MAX = 500
 
-/** What people do to one run. */
+/** Operator actions on one run. */
 export const RUN_ACTION_ROUTES = [
   runActionRoute(
     cancel,
     'cancel',
     'End a live run. Its workers stop at the end of their current page.',
   ),
-  runActionRoute(
-    resume,
-    'resume',
-    'Open an ended run again: it goes on from its last saved pages.',
-  ),
-  runActionRoute(
-    retry,
-    'retry',
-    'Queue a new run that follows this one from nothing. What was saved stays saved.',
-  ),
-  runActionRoute(revert, 'revert', 'Take back the last clean, cancel, fail or recovery of a run.'),
+  runActionRoute(resume, 'resume', 'Reopen an ended run. It continues from its last saved pages.'),
+  runActionRoute(retry, 'retry', 'Queue a new run that starts this one over. Saved items stay.'),
+  runActionRoute(revert, 'revert', 'Undo the last clean, cancel, fail or recovery of a run.'),
 
   defineRoute('POST /api/runs/:run/reset-failed', {
     summary: 'Put failed targets back in line, from their last saved pages.',
@@ -117,7 +109,7 @@ export const RUN_ACTION_ROUTES = [
       }
       const words = `delete ${shortId(run.id)}`
       if (body.confirm !== words) {
-        throw new UsageError(`Nothing was deleted. To mean it, say so: confirm must be "${words}".`)
+        throw new UsageError(`Nothing was deleted: confirm must be "${words}".`)
       }
       const { dead } = chosen.classified
       const { deleted, failures } = await applyDeletion(context, planned, { dead, withItems })
