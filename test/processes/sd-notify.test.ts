@@ -242,8 +242,7 @@ test('without systemd-notify, and without a listener at the socket: logged once,
     [run({ PATH: ctx.folder }), /no program systemd-notify\. Install it, or use Type=exec/g],
   ]
   await cases[0]![0].exited
-  if (!skip)
-    cases.push([run({}), /systemd could not be told how this service is: systemd-notify: .+/g])
+  if (!skip) cases.push([run({}), /systemd could not be notified: systemd-notify: .+/g])
   for (const [program, warning] of cases) {
     assert.equal(await program.waitForExit(), 0)
     assert.match(program.output, /\] ran/)
