@@ -522,7 +522,8 @@ for (const [name, situation] of Object.entries(SITUATIONS)) {
           item.source === source &&
           item.command === command &&
           (because.startsWith(item.what) || withoutAges(because) === withoutAges(item.because))
-        assert.ok(after.data.attention.some(isSame), `${source}: ${because}`)
+        const { attention } = after.data
+        assert.ok(attention.some(isSame), `${source}: ${because}: ${JSON.stringify(attention)}`)
       }
     })
   })
