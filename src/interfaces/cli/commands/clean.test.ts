@@ -236,10 +236,10 @@ describe('clean --delete', { concurrency: 2 }, () => {
     await using ctx = await createCliTestContext()
     const { dead } = await createCleanFixture(ctx)
     const before = await ctx.dump()
-    const asked = 'to go on:'
+    const asked = 'to continue:'
     const refused = await ctx.runInteractively(['clean', '--delete', dead], [asked, 'y\n'])
     assert.equal(refused.code, 1, refused.text)
-    assert.match(refused.text, /Type “delete 1 run” to go on:/)
+    assert.match(refused.text, /Type “delete 1 run” to continue:/)
     assert.match(refused.text, /Those were not the words\.\nNothing was deleted\.\n$/)
     assert.equal(await ctx.dump(), before)
     const done = await ctx.runInteractively(['clean', '--delete', dead], [asked, 'delete 1 run\n'])
