@@ -78,7 +78,7 @@ test(
       })
       await waitUntil(
         'an alert',
-        async () => (await (await store.extend(ALERT_STORE)).openAlerts()).length > 0,
+        async () => (await (await store.extend(ALERT_STORE)).listAlerts({ open: true })).length > 0,
       )
       assert.equal((await store.observations()).length, 1)
       server.stdin.end()

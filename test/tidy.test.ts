@@ -178,7 +178,7 @@ const LIMITS = {
   'lines of src/core': 17_000,
   'methods of WorkerStore': 36,
   'methods of Store': 60,
-  'methods of the stores of features': 33,
+  'methods of the stores of features': 30,
   'files that name pageTarget': 28,
 }
 

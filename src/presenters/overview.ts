@@ -67,7 +67,7 @@ export async function loadOverview(context: AssessContext): Promise<Overview> {
   const assessment = await assess(context)
   const [failed, alerts, newest, sourceLocks, samples, totals] = await Promise.all([
     store.runs({ latestFailed: true, limit: LATEST_FAILED_MAX }),
-    (await store.extend(ALERT_STORE)).openAlerts(),
+    (await store.extend(ALERT_STORE)).listAlerts({ open: true }),
     store.runs({ limit: 1 }),
     store.sourceLocks(),
     recentSamples(store, assessment.now),

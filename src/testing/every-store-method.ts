@@ -89,12 +89,12 @@ async function callReadMethods(store: Store, run: string): Promise<void> {
   const alert = { cause: 'c', owner: 'o', rule: 'r', source: null, run: null, because: 'b' }
   const alerts = await store.extend(ALERT_STORE)
   await alerts.raiseAlert({ ...alert, command: 'c' })
-  await alerts.openAlerts()
+  await alerts.listAlerts({ open: true })
   for (const event of ['sent', 'ended'] as const) {
     await alerts.markDelivered({ causes: ['c'], destination: 'd', event })
   }
   await alerts.resolveAlert({ ...alert, lastSeenAt: 1 })
-  await alerts.recentAlerts(5)
+  await alerts.listAlerts({ open: false, limit: 5 })
   await alerts.pruneAlerts(1)
   const access = await store.extend(ACCESS_STORE)
   const asked = { actor: 'a', address: null, call: 'POST /', selection: {}, plan: null }
@@ -130,13 +130,12 @@ async function callStorageMethods(store: Store, run: string, worker: string): Pr
   const entries = [null, 'k', 'k'].map((key) => ({ key, data: '{}' }))
   await storages.append(id, entries)
   await storages.append(id, entries)
-  const record = { key: 'k', value: new Uint8Array(1), contentType: 'text/plain' }
-  await storages.setRecord(records, record)
+  const content = { value: new Uint8Array(1), contentType: 'text/plain' }
+  await storages.setRecord(records, 'k', content)
   await storages.record(records, 'k')
-  await storages.hasRecord(records, 'k')
   await storages.recordKeys(records, { limit: 5 })
   await storages.recordKeys(records, { prefix: 'k', after: 'a', limit: 5 })
-  await storages.deleteRecord(records, 'k')
+  await storages.setRecord(records, 'k', null)
   await store.plan(run, [{ key: 'first', forefront: true, cursor: {} }])
   await store.targetsByKey(run, ['first', 't0001'])
   const first = nextCheckpoint(await claimOne(store, worker), { done: true })

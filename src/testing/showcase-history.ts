@@ -1,6 +1,6 @@
 import { TRUSTED_OBSERVER } from '../core/decide/liveness.ts'
 import { newId, shortId, type RunId, type TargetId } from '../core/model/id.ts'
-import { cleanRun } from '../core/recovery/clean.ts'
+import { classifyRuns, cleanRuns } from '../core/recovery/clean.ts'
 import { recover } from '../core/recovery/recover.ts'
 import { cancel, revert } from '../core/recovery/operator-actions.ts'
 import { operatorContext, beginOne } from './fixtures.ts'
@@ -69,7 +69,13 @@ export async function createPastRuns(simulation: Simulation, sources: Sources): 
       await store.takeSample()
     }
     if (night === 4) await crashAndRecover(simulation, sources.yellow)
-    if (night === 3) await cleanRun(ada, cleaned)
+    if (night === 3) {
+      const found = await classifyRuns(ada)
+      await cleanRuns(
+        ada,
+        found.dead.filter(({ run }) => run.id === cleaned),
+      )
+    }
     if (night === 2) dead = await createDeadRun(simulation, sources.jobs)
     await simulation.advance(23 * HOUR_MS)
   }

@@ -129,11 +129,11 @@ test('a dead row raises an alert, which is resolved when it was cleaned', async 
   })
 
   await alerts.check()
-  const [alert, ...more] = await (await store.extend(ALERT_STORE)).openAlerts()
+  const [alert, ...more] = await (await store.extend(ALERT_STORE)).listAlerts({ open: true })
   await place.rename('crawl_runs', 'elsewhere')
   await alerts.check()
   assert.equal(
-    (await (await store.extend(ALERT_STORE)).openAlerts()).length,
+    (await (await store.extend(ALERT_STORE)).listAlerts({ open: true })).length,
     1,
     'what cannot be seen is not over',
   )
@@ -144,7 +144,7 @@ test('a dead row raises an alert, which is resolved when it was cleaned', async 
 
   assert.deepEqual([alert?.rule, alert?.source, more], ['dead', 'course-2', []])
   assert.equal((await place.courses())[2]!['status'], 'Timeout - Auto-cleaned')
-  assert.deepEqual(await (await store.extend(ALERT_STORE)).openAlerts(), [])
+  assert.deepEqual(await (await store.extend(ALERT_STORE)).listAlerts({ open: true }), [])
 })
 
 /** Only the oldest is dead then; the others wait. */

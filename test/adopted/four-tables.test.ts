@@ -3,9 +3,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { orphanOf } from '../../src/features/metrics/orphan.ts'
 import { iso } from '../../src/core/model/time.ts'
-import { cleanRun, cleanRuns, classifyRuns } from '../../src/core/recovery/clean.ts'
+import { cleanRuns, classifyRuns } from '../../src/core/recovery/clean.ts'
 import { explainRun, explainTarget } from '../../src/presenters/explain.ts'
 import { adviseStart } from '../../src/presenters/check.ts'
+import { selectRuns } from '../../src/presenters/cleaning.ts'
 import { recover } from '../../src/core/recovery/recover.ts'
 import {
   cancel,
@@ -81,7 +82,8 @@ for (const engine of ENGINES) {
     )
     assert.deepEqual(await rowsById(ctx, 'courses'), before)
 
-    const { dead, resumable, active, total } = await classifyRuns(operator)
+    const classified = await classifyRuns(operator)
+    const { dead, resumable, active, total } = classified
     const sources = (runs: typeof dead) => runs.map(({ run }) => run.source)
     assert.deepEqual(
       [total, sources(dead), sources(resumable), sources(active)],
@@ -95,8 +97,8 @@ for (const engine of ENGINES) {
     )
 
     const slow = await ctx.run('courses', uuid(2))
-    await assert.rejects(
-      cleanRun(operator, slow.id),
+    assert.throws(
+      () => selectRuns(classified, [slow], false),
       /is not dead: no owner is known, but it has progress/,
     )
     const [cleaned] = await cleanRuns(operator, dead)

@@ -1,15 +1,11 @@
-import { cancelHint } from '../decide/allowed-actions.ts'
 import { isProvenDead, assessLiveness, type ObserverHealth } from '../decide/liveness.ts'
-import { NotFoundError, RefusedError } from '../model/errors.ts'
-import { newId, shortId, type RunId } from '../model/id.ts'
-import { isLive } from '../model/run.ts'
+import { newId } from '../model/id.ts'
 import { withAbandonAfter } from '../model/policy-of.ts'
 import type { Millis } from '../model/time.ts'
 import type { Verdict } from '../model/verdict.ts'
 import type { Severity } from '../decide/health.ts'
 import {
   assess,
-  assessRun,
   CLAIMS_MAX,
   hasProgress,
   isLost,
@@ -71,29 +67,6 @@ export async function cleanRuns(
   for (const assessed of dead)
     verdicts.push(toRunVerdict(assessed, await abandonRun(context, assessed)))
   return verdicts
-}
-
-/** Abandons one run. Throws with the reason if it is not dead. */
-export async function cleanRun(
-  context: OperatorContext,
-  id: RunId,
-  ageMs?: number,
-): Promise<Verdict> {
-  const run = await context.store.run(id)
-  if (!run) throw new NotFoundError(`run ${id}`, '`unstuck runs` lists them.')
-  const short = shortId(id)
-  if (!isLive(run.status))
-    throw new RefusedError(`Run ${short} is ${run.status}: there is nothing to clean.`)
-  const policyOf = withAbandonAfter(context.policyOf, ageMs)
-  const found = await assessRun({ ...context, policyOf }, run)
-  const assessed = { ...found, decision: found.ageDecision }
-  if (assessed.health.state !== 'dead') {
-    throw new RefusedError(
-      `Run ${short} is not dead: ${assessed.decision.because}. ` +
-        `Look with \`unstuck explain ${short}\`; ${cancelHint(run)}.`,
-    )
-  }
-  return toRunVerdict(assessed, await abandonRun(context, assessed))
 }
 
 async function abandonRun(context: OperatorContext, assessed: AssessedRun): Promise<boolean> {

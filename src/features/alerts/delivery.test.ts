@@ -54,11 +54,11 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       await db.advanceClock(25 * HOUR)
       for (let n = 0; n < 2; n++) for (const one of [shop, feed, plain]) await one.check()
       await Promise.all([ours.wait(1), theirs.wait(1)])
-      assert.equal((await (await store.extend(ALERT_STORE)).openAlerts()).length, 2)
+      assert.equal((await (await store.extend(ALERT_STORE)).listAlerts({ open: true })).length, 2)
       assert.deepEqual([ours, theirs].map(receivedAlerts), [['raised dead'], ['raised dead']])
 
       await waitUntil(async () =>
-        (await (await store.extend(ALERT_STORE)).openAlerts()).every(
+        (await (await store.extend(ALERT_STORE)).listAlerts({ open: true })).every(
           ({ lastSentAt }) => lastSentAt,
         ),
       )
@@ -83,7 +83,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       await before.check()
       await sink.wait(2)
       await waitUntil(async () =>
-        (await (await store.extend(ALERT_STORE)).openAlerts()).every(
+        (await (await store.extend(ALERT_STORE)).listAlerts({ open: true })).every(
           ({ lastSentAt }) => lastSentAt,
         ),
       )
@@ -93,11 +93,13 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       const after = makeAlertService(store, [webhookTo(sink)], { rules: dead })
       await db.advanceClock(3 * 60_000)
       await after.check()
-      assert.equal((await (await store.extend(ALERT_STORE)).openAlerts()).length, 2)
+      assert.equal((await (await store.extend(ALERT_STORE)).listAlerts({ open: true })).length, 2)
       await db.advanceClock(8 * 60_000)
       await after.check()
       assert.deepEqual(
-        (await (await store.extend(ALERT_STORE)).openAlerts()).map(({ rule }) => rule),
+        (await (await store.extend(ALERT_STORE)).listAlerts({ open: true })).map(
+          ({ rule }) => rule,
+        ),
         ['dead'],
       )
       await cancel(store, run)
@@ -123,7 +125,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       await one.check()
       await sink.wait(1)
       await waitUntil(async () =>
-        (await (await store.extend(ALERT_STORE)).openAlerts()).every(
+        (await (await store.extend(ALERT_STORE)).listAlerts({ open: true })).every(
           ({ lastSentAt }) => lastSentAt,
         ),
       )
@@ -131,7 +133,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       await one.check()
       await sink.wait(2)
       await waitUntil(async () =>
-        (await (await store.extend(ALERT_STORE)).openAlerts()).every(
+        (await (await store.extend(ALERT_STORE)).listAlerts({ open: true })).every(
           ({ lastSentAt }) => lastSentAt,
         ),
       )
@@ -160,7 +162,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       const first = makeAlertService(store, [webhookTo(sink)])
       await first.check()
       await waitUntil(async () =>
-        (await (await store.extend(ALERT_STORE)).openAlerts()).every(
+        (await (await store.extend(ALERT_STORE)).listAlerts({ open: true })).every(
           ({ lastSentAt }) => lastSentAt,
         ),
       )
@@ -169,7 +171,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       await first.check()
       await sink.wait(2)
       await first.stop()
-      assert.deepEqual(await (await store.extend(ALERT_STORE)).openAlerts(), [])
+      assert.deepEqual(await (await store.extend(ALERT_STORE)).listAlerts({ open: true }), [])
 
       sink.reply = 200
       const second = makeAlertService(store, [webhookTo(sink)])
@@ -181,7 +183,9 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       await waitUntil(async () => {
         await db.advanceClock(60_000)
         await second.check()
-        const { deliveries } = (await (await store.extend(ALERT_STORE)).recentAlerts(1))[0]!
+        const { deliveries } = (
+          await (await store.extend(ALERT_STORE)).listAlerts({ open: false, limit: 1 })
+        )[0]!
         return Object.values(deliveries).every(({ endedAt }) => endedAt !== null)
       })
       await second.stop()
@@ -226,7 +230,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       assert.equal(body.alert.command, 'unstuck alerts list')
       assert.equal(body.causes.length, 11)
       assert.ok(
-        (await (await store.extend(ALERT_STORE)).openAlerts()).every(
+        (await (await store.extend(ALERT_STORE)).listAlerts({ open: true })).every(
           ({ lastSentAt }) => lastSentAt !== null,
         ),
       )
@@ -250,10 +254,10 @@ test('a parked target is not forgotten because many runs failed after it', async
   }
   const other = makeAlertService(many, [])
   for (const service of [one, other]) await service.check()
-  const open = await (await store.extend(ALERT_STORE)).openAlerts()
+  const open = await (await store.extend(ALERT_STORE)).listAlerts({ open: true })
   assert.equal(open.length, 2)
   assert.ok(open.some((alert) => alert.run === run))
   await enqueueCrawl(store, 1, { source: 'rare' })
   await other.check()
-  assert.equal((await (await store.extend(ALERT_STORE)).openAlerts()).length, 1)
+  assert.equal((await (await store.extend(ALERT_STORE)).listAlerts({ open: true })).length, 1)
 })

@@ -11,8 +11,8 @@ export const ALERT_ROUTES: readonly Route<any, any, any, any>[] = [
     handle: async ({ server: { store } }) => {
       const alerts = await store.extend(ALERT_STORE)
       return {
-        open: (await alerts.openAlerts()).map(alertView),
-        recent: (await alerts.recentAlerts(RECENT_ALERTS)).map(alertView),
+        open: (await alerts.listAlerts({ open: true })).map(alertView),
+        recent: (await alerts.listAlerts({ open: false, limit: RECENT_ALERTS })).map(alertView),
       }
     },
   }),

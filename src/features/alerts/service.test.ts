@@ -59,7 +59,9 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       assert.equal(body.alert.command, `unstuck clean ${shortId(run)}`)
       assert.equal(body.link, `https://unstuck.example/ops/runs/${run}`)
       await waitUntil(
-        async () => (await (await store.extend(ALERT_STORE)).openAlerts())[0]!.lastSentAt !== null,
+        async () =>
+          (await (await store.extend(ALERT_STORE)).listAlerts({ open: true }))[0]!.lastSentAt !==
+          null,
       )
       await first.check()
       await first.stop()
@@ -87,7 +89,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       await second.check()
       assert.deepEqual(receivedAlerts(sink), ['raised dead', 'repeated dead', 'resolved dead'])
       assert.equal(new Set(sink.received.map(({ body }) => body.key)).size, 3)
-      assert.deepEqual(await (await store.extend(ALERT_STORE)).openAlerts(), [])
+      assert.deepEqual(await (await store.extend(ALERT_STORE)).listAlerts({ open: true }), [])
       await second.stop()
     })
 
@@ -148,7 +150,10 @@ for (const engine of [sqliteEngine, postgresEngine]) {
         'raised silent',
       ])
       const open = new Map(
-        (await (await store.extend(ALERT_STORE)).openAlerts()).map((alert) => [alert.rule, alert]),
+        (await (await store.extend(ALERT_STORE)).listAlerts({ open: true })).map((alert) => [
+          alert.rule,
+          alert,
+        ]),
       )
       assert.match(open.get('orphans')!.because, /^runs lost a worker 4 times within 60 min/)
       assert.equal(open.get('parked')!.because, '1 target parked: it took down 3 workers')
@@ -214,7 +219,10 @@ describe('channels', { concurrency: true }, () => {
     await sink.wait(1)
     await first.stop()
     assert.deepEqual(logs, [], 'a stop does not wait until the channel has given up')
-    assert.equal((await (await store.extend(ALERT_STORE)).openAlerts())[0]!.lastSentAt, null)
+    assert.equal(
+      (await (await store.extend(ALERT_STORE)).listAlerts({ open: true }))[0]!.lastSentAt,
+      null,
+    )
 
     sink.reply = 200
     const second = makeAlertService(store, [webhookTo(sink)])
@@ -240,7 +248,10 @@ describe('channels', { concurrency: true }, () => {
     await able.check()
     await idle.check()
     assert.deepEqual(
-      [(await (await store.extend(ALERT_STORE)).openAlerts()).length, sink.received.length],
+      [
+        (await (await store.extend(ALERT_STORE)).listAlerts({ open: true })).length,
+        sink.received.length,
+      ],
       [1, 0],
     )
     await able.finish()

@@ -141,7 +141,7 @@ export class AlertService {
     const busy = new Set(this.#inFlight.keys())
     const alerts = await store.extend(ALERT_STORE)
     await this.#pruneIfDue(alerts, await store.now())
-    const open = await alerts.openAlerts()
+    const open = await alerts.listAlerts({ open: true })
     const { now, ...facts } = await collectFacts(
       { store, policyOf, observer: TRUSTED_OBSERVER },
       this.#orphanTracker,
@@ -161,8 +161,8 @@ export class AlertService {
     if (this.#queues.size === 0) return
     // As stored: a process that reports it later must use the same time.
     const isChanged = raise.length + resolve.length > 0
-    const kept = isChanged ? await alerts.openAlerts() : open
-    const past = await alerts.recentAlerts(RESOLVED_MAX)
+    const kept = isChanged ? await alerts.listAlerts({ open: true }) : open
+    const past = await alerts.listAlerts({ open: false, limit: RESOLVED_MAX })
     this.#forget([...kept, ...past])
     const notifier = { owner: this.#owner, rules, destinations: this.#destinations }
     const notifications = decideNotifications(

@@ -2,7 +2,7 @@ import { UsageError } from '../../core/model/errors.ts'
 import { shortId } from '../../core/model/id.ts'
 import { isLive, countOpenTargets, type Run } from '../../core/model/run.ts'
 import { iso } from '../../core/model/time.ts'
-import type { Storage, StorageDatabase } from './store/store.ts'
+import { hasRecord, type Storage, type StorageDatabase } from './store/store.ts'
 import type { CrawleeSession } from './session.ts'
 
 const DEFAULT_NAME = 'default'
@@ -102,6 +102,5 @@ async function copyInput(store: StorageDatabase, name: string): Promise<void> {
   const input = old && (await store.record(old.id, INPUT_KEY))
   if (!input) return
   const { id } = await store.makeStorage('records', DEFAULT_NAME)
-  if (await store.hasRecord(id, INPUT_KEY)) return
-  await store.setRecord(id, input)
+  if (!(await hasRecord(store, id, INPUT_KEY))) await store.setRecord(id, INPUT_KEY, input)
 }

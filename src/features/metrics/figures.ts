@@ -114,7 +114,7 @@ export class MetricsCollector {
       store.runTotals(),
       store.targetTotals(),
       store.workerStats(),
-      alertStore.openAlerts(),
+      alertStore.listAlerts({ open: true }),
     ])
     const { runs: live, now } = assessment
     const still = Math.max(...live.map(({ run }) => now - run.lastActivityAt))

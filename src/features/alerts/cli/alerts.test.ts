@@ -160,7 +160,7 @@ describe('alerts', { concurrency: true }, () => {
       hook.received.map(({ body }) => [body.event, body.alert.run]),
       [['raised', parked]],
     )
-    assert.ok((await (await store.extend(ALERT_STORE)).openAlerts())[0]!.lastSentAt)
+    assert.ok((await (await store.extend(ALERT_STORE)).listAlerts({ open: true }))[0]!.lastSentAt)
   })
 
   test('of a parent and its worker processes only the parent checks alerts, and notifies before it ends', async () => {

@@ -14,7 +14,7 @@ export const command = defineCommand({
   async run({ database }) {
     const store = await database.openIfExists()
     const now = store ? await store.now() : Date.now()
-    const open = store ? await (await store.extend(ALERT_STORE)).openAlerts() : []
+    const open = store ? await (await store.extend(ALERT_STORE)).listAlerts({ open: true }) : []
     return {
       data: { items: open.map(alertView), next: null },
       print: (writer) => writer.sections(openAlertSections(open, now)),

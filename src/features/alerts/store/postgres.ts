@@ -62,8 +62,12 @@ const REMOVE_ALERTS = sql('alert:remove')`
 
 export function alertMethods(db: Database): AlertStore {
   return {
-    openAlerts: async () => (await db.all<AlertRow>(OPEN)).map(toAlert),
-    recentAlerts: async (limit) => (await db.all<AlertRow>(RESOLVED, [limit])).map(toAlert),
+    listAlerts: async (filter) => {
+      const rows = filter.open
+        ? await db.all<AlertRow>(OPEN)
+        : await db.all<AlertRow>(RESOLVED, [filter.limit])
+      return rows.map(toAlert)
+    },
     raiseAlert: async (alert) => {
       const { owner, rule, source, run } = alert
       const [cause, because] = [stripNul(alert.cause), stripNul(alert.because)]

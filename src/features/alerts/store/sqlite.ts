@@ -50,9 +50,14 @@ const REMOVE_DELIVERIES = sql('alert:remove-deliveries')`
 
 export function alertMethods(db: Database): AlertStore {
   return {
-    openAlerts: async () => db.read((tx) => tx.all<AlertRow>(OPEN)).map(toAlert),
-    recentAlerts: async (limit) =>
-      db.read((tx) => tx.all<AlertRow>(RESOLVED, { limit })).map(toAlert),
+    listAlerts: async (filter) =>
+      db
+        .read((tx) =>
+          filter.open
+            ? tx.all<AlertRow>(OPEN)
+            : tx.all<AlertRow>(RESOLVED, { limit: filter.limit }),
+        )
+        .map(toAlert),
     raiseAlert: ({ cause, owner, rule, source, run, because, command }) =>
       db.write('alert:raise', (tx) => {
         const now = tx.now()

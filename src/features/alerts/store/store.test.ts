@@ -24,11 +24,11 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       const store = await openExtended(db, ALERT_STORE)
 
       assert.equal(await store.raiseAlert(SILENT), true)
-      const [first] = await store.openAlerts()
+      const [first] = await store.listAlerts({ open: true })
       await db.advanceClock(60_000)
       assert.equal(await store.raiseAlert({ ...SILENT, because: 'still', command: 'x' }), false)
 
-      const [again] = await store.openAlerts()
+      const [again] = await store.listAlerts({ open: true })
       assert.ok(first && again)
       const { since } = first
       const untold = { lastSentAt: null, deliveries: {}, resolvedAt: null }
@@ -47,7 +47,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       for (let round = 0; round < 3; round++) {
         const raised = await Promise.all(stores.map((store) => store.raiseAlert(SILENT)))
         assert.equal(raised.filter(Boolean).length, 1)
-        const [open] = await stores[0]!.openAlerts()
+        const [open] = await stores[0]!.listAlerts({ open: true })
         const resolved = await Promise.all(stores.map((store) => store.resolveAlert(open!)))
         assert.equal(resolved.filter(Boolean).length, 1)
       }
@@ -61,7 +61,9 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       const causes = [SILENT.cause, GAVE_UP.cause, SILENT.cause]
       await store.markDelivered({ causes, destination: 'slack 1', event: 'sent' })
       await store.markDelivered({ causes: [SILENT.cause], destination: 'email 1', event: 'sent' })
-      const open = (await store.openAlerts()).find(({ cause }) => cause === SILENT.cause)!
+      const open = (await store.listAlerts({ open: true })).find(
+        ({ cause }) => cause === SILENT.cause,
+      )!
       assert.deepEqual(Object.keys(open.deliveries).sort(), ['email 1', 'slack 1'])
       assert.equal(
         open.lastSentAt,
@@ -71,7 +73,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       assert.equal(await store.resolveAlert(open), true)
       assert.equal(await store.resolveAlert(open), false)
       await store.markDelivered({ causes: [SILENT.cause], destination: 'slack 1', event: 'ended' })
-      const [resolved] = await store.recentAlerts(10)
+      const [resolved] = await store.listAlerts({ open: false, limit: 10 })
       assert.ok(resolved!.resolvedAt! >= resolved!.since)
       const { sentAt, endedAt } = resolved!.deliveries['slack 1']!
       assert.equal(sentAt, open.deliveries['slack 1']!.sentAt)
@@ -81,26 +83,28 @@ for (const engine of [sqliteEngine, postgresEngine]) {
 
       assert.equal(await store.raiseAlert({ ...SILENT, because: 'again', command: 'y' }), true)
 
-      const back = (await store.openAlerts()).find(({ cause }) => cause === SILENT.cause)!
+      const back = (await store.listAlerts({ open: true })).find(
+        ({ cause }) => cause === SILENT.cause,
+      )!
       assert.partialDeepStrictEqual(back, { because: 'again', command: 'y', resolvedAt: null })
       assert.ok(back.since > resolved!.since - 60_000 + 1_000)
       assert.equal(back.deliveries['slack 1']!.sentAt, sentAt! - 60_000)
-      assert.deepEqual(await store.recentAlerts(10), [])
+      assert.deepEqual(await store.listAlerts({ open: false, limit: 10 }), [])
     })
 
     test('an alert gets a new owner when its own has not seen it for two minutes, and is resolved as it was read', async () => {
       await using db = await engine.fresh()
       const store = await openExtended(db, ALERT_STORE)
       await store.raiseAlert(SILENT)
-      const before = (await store.openAlerts())[0]!
+      const before = (await store.listAlerts({ open: true }))[0]!
       await db.advanceClock(119_000)
       await store.raiseAlert({ ...SILENT, owner: 'theirs' })
-      assert.equal((await store.openAlerts())[0]!.owner, 'ours')
+      assert.equal((await store.listAlerts({ open: true }))[0]!.owner, 'ours')
       assert.equal(await store.resolveAlert(before), false, 'it was seen meanwhile')
       await db.advanceClock(120_000)
-      const stale = (await store.openAlerts())[0]!
+      const stale = (await store.listAlerts({ open: true }))[0]!
       await store.raiseAlert({ ...SILENT, owner: 'theirs' })
-      const taken = (await store.openAlerts())[0]!
+      const taken = (await store.listAlerts({ open: true }))[0]!
       assert.equal(taken.owner, 'theirs')
       assert.equal(await store.resolveAlert({ ...taken, owner: 'ours' }), false)
       assert.equal(await store.resolveAlert(stale), false)
@@ -114,21 +118,23 @@ for (const engine of [sqliteEngine, postgresEngine]) {
         await store.raiseAlert(alert)
         await db.advanceClock(1_000)
       }
-      const causes = async () => (await store.openAlerts()).map(({ cause }) => cause)
+      const causes = async () => (await store.listAlerts({ open: true })).map(({ cause }) => cause)
       assert.deepEqual(await causes(), [SILENT.cause, GAVE_UP.cause, 'third'])
 
       for (const cause of [GAVE_UP.cause, SILENT.cause]) {
-        await store.resolveAlert((await store.openAlerts()).find((one) => one.cause === cause)!)
+        await store.resolveAlert(
+          (await store.listAlerts({ open: true })).find((one) => one.cause === cause)!,
+        )
         await db.advanceClock(1_000)
       }
 
       assert.deepEqual(await causes(), ['third'])
-      const recent = await store.recentAlerts(10)
+      const recent = await store.listAlerts({ open: false, limit: 10 })
       assert.deepEqual(
         recent.map(({ cause }) => cause),
         [SILENT.cause, GAVE_UP.cause],
       )
-      assert.equal((await store.recentAlerts(1)).length, 1)
+      assert.equal((await store.listAlerts({ open: false, limit: 1 })).length, 1)
       assert.equal(await store.resolveAlert({ ...recent[0]!, cause: 'never raised' }), false)
     })
 
@@ -136,7 +142,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       await using db = await engine.fresh()
       const store = await openExtended(db, ALERT_STORE)
       await store.raiseAlert({ ...SILENT, because: 'a\0b \ud83d <script>' })
-      assert.equal((await store.openAlerts()).length, 1)
+      assert.equal((await store.listAlerts({ open: true })).length, 1)
     })
 
     test('resolved alerts are removed with their deliveries; open ones stay', async () => {
@@ -153,11 +159,11 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       assert.equal(await store.pruneAlerts(now - 60_000), 0)
       assert.equal(await store.pruneAlerts(now + 60_000), 1)
 
-      assert.deepEqual(await store.recentAlerts(10), [])
-      const [open] = await store.openAlerts()
+      assert.deepEqual(await store.listAlerts({ open: false, limit: 10 }), [])
+      const [open] = await store.listAlerts({ open: true })
       assert.ok(open?.deliveries['d'], 'who was notified of the open one')
       await store.raiseAlert({ ...alert, cause: 'over' })
-      const again = (await store.openAlerts()).find(({ cause }) => cause === 'over')
+      const again = (await store.listAlerts({ open: true })).find(({ cause }) => cause === 'over')
       assert.deepEqual(again?.deliveries, {})
     })
   })

@@ -44,10 +44,8 @@ export type NewAlert = Pick<
 >
 
 export interface AlertStore {
-  /** Returns open alerts, oldest first. */
-  openAlerts(): Promise<Alert[]>
-  /** Returns resolved alerts, the last resolved first. */
-  recentAlerts(limit: number): Promise<Alert[]>
+  /** Returns all open alerts, oldest first, or resolved ones, the last resolved first. */
+  listAlerts(filter: { open: true } | { open: false; limit: number }): Promise<Alert[]>
   /**
    * Opens the alert. Returns true if this call opened it. Of an open one it changes only `because`, and its owner if that
    * has not seen it for minutes.

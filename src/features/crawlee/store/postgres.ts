@@ -245,9 +245,6 @@ function entryError(error: unknown, storages: readonly string[]): unknown {
 const RECORD = sql('record')`
   SELECT value, content_type FROM unstuck.crawlee_record WHERE storage_id = $1 AND key = $2
 `
-const HAS_RECORD = sql('record:has')`
-  SELECT 1 FROM unstuck.crawlee_record WHERE storage_id = $1 AND key = $2
-`
 const SET_RECORD = sql('record:set')`
   WITH modified AS (${MODIFY('ARRAY[$1]::uuid[]')})
   INSERT INTO unstuck.crawlee_record (storage_id, key, value, content_type) VALUES ($1, $2, $3, $4)
@@ -270,9 +267,7 @@ export const KEYS_BELOW = sql('record:keys-below')`
 
 type KeyRow = { key: string; size: number }
 
-function recordMethods(
-  db: Database,
-): Pick<CrawleeStore, 'record' | 'hasRecord' | 'setRecord' | 'deleteRecord' | 'recordKeys'> {
+function recordMethods(db: Database): Pick<CrawleeStore, 'record' | 'setRecord' | 'recordKeys'> {
   return {
     record: async (storage, key) => {
       if (!isStorableLabel(key)) return null
@@ -280,24 +275,21 @@ function recordMethods(
         storage,
         key,
       ])
-      return row ? { key, value: row.value, contentType: row.content_type } : null
+      return row ? { value: row.value, contentType: row.content_type } : null
     },
 
-    hasRecord: async (storage, key) =>
-      isStorableLabel(key) && (await db.all(HAS_RECORD, [storage, key])).length > 0,
-
-    setRecord: async (storage, { key, value, contentType }) => {
+    setRecord: async (storage, key, content) => {
+      if (content === null) {
+        if (isStorableLabel(key)) await db.all(DELETE_RECORD, [storage, key])
+        return
+      }
       checkLabel('The key', key)
-      checkLabel('The content type', contentType)
+      checkLabel('The content type', content.contentType)
       try {
-        await db.all(SET_RECORD, [storage, key, value, contentType])
+        await db.all(SET_RECORD, [storage, key, content.value, content.contentType])
       } catch (error) {
         throw entryError(error, [storage])
       }
-    },
-
-    deleteRecord: async (storage, key) => {
-      if (isStorableLabel(key)) await db.all(DELETE_RECORD, [storage, key])
     },
 
     recordKeys: async (storage, { limit, ...page }) => {

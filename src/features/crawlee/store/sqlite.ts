@@ -1,5 +1,5 @@
 import { UsageError } from '../../../core/model/errors.ts'
-import { newId } from '../../../core/model/id.ts'
+import { newId, type Id } from '../../../core/model/id.ts'
 import {
   addCounts,
   sql,
@@ -177,9 +177,6 @@ function save(
 const RECORD = sql('record')`
   SELECT value, content_type FROM crawlee_record WHERE storage_id = :storage AND key = :key
 `
-const HAS_RECORD = sql('record:has')`
-  SELECT 1 FROM crawlee_record WHERE storage_id = :storage AND key = :key
-`
 const SET_RECORD = sql('record:set')`
   INSERT INTO crawlee_record (storage_id, key, value, content_type) VALUES (:storage, :key, :value, :contentType)
   ON CONFLICT (storage_id, key) DO UPDATE SET value = excluded.value, content_type = excluded.content_type
@@ -198,36 +195,23 @@ export const KEYS_BELOW = sql('record:keys-below')`
 
 type KeyRow = { key: string; size: number }
 
-function recordMethods(
-  db: Database,
-): Pick<CrawleeStore, 'record' | 'hasRecord' | 'setRecord' | 'deleteRecord' | 'recordKeys'> {
+function recordMethods(db: Database): Pick<CrawleeStore, 'record' | 'setRecord' | 'recordKeys'> {
   return {
     record: async (storage, key) => {
       if (!isStorableLabel(key)) return null
       const row = db.read((tx) =>
         tx.get<{ value: Uint8Array; content_type: string }>(RECORD, { storage, key }),
       )
-      return row ? { key, value: row.value, contentType: row.content_type } : null
+      return row ? { value: row.value, contentType: row.content_type } : null
     },
 
-    hasRecord: async (storage, key) =>
-      isStorableLabel(key) && db.read((tx) => tx.get(HAS_RECORD, { storage, key })) !== undefined,
-
-    setRecord: async (storage, { key, value, contentType }) => {
+    setRecord: async (storage, key, content) => {
+      if (content === null) return deleteRecord(db, storage, key)
       checkLabel('The key', key)
-      checkLabel('The content type', contentType)
+      checkLabel('The content type', content.contentType)
       await db.write('record:set', (tx) => {
         if (tx.run(MODIFY, { id: storage, now: tx.now() }) === 0) throw storageNotFound(storage)
-        tx.run(SET_RECORD, { storage, key, value, contentType })
-      })
-    },
-
-    deleteRecord: async (storage, key) => {
-      if (!isStorableLabel(key)) return
-      await db.write('record:delete', (tx) => {
-        if (tx.run(DELETE_RECORD, { storage, key }) === 1) {
-          tx.run(MODIFY, { id: storage, now: tx.now() })
-        }
+        tx.run(SET_RECORD, { storage, key, ...content })
       })
     },
 
@@ -243,4 +227,12 @@ function recordMethods(
       )
     },
   }
+}
+
+async function deleteRecord(db: Database, storage: Id, key: string): Promise<void> {
+  if (!isStorableLabel(key)) return
+  await db.write('record:delete', (tx) => {
+    if (tx.run(DELETE_RECORD, { storage, key }) === 1)
+      tx.run(MODIFY, { id: storage, now: tx.now() })
+  })
 }

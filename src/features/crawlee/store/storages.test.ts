@@ -5,7 +5,7 @@ import { newId } from '../../../core/model/id.ts'
 import { postgresEngine } from '../../../testing/postgres-engine.ts'
 import { sqliteEngine } from '../../../testing/sqlite-engine.ts'
 import { openExtended, type TestDatabase } from '../../../testing/test-database.ts'
-import { CRAWLEE_STORE, type StoredRecord } from './store.ts'
+import { CRAWLEE_STORE, hasRecord, type RecordContent } from './store.ts'
 
 const ALL = { offset: 0, limit: 1_000_000, desc: false }
 const ENTRY = { key: null, data: '1' }
@@ -102,7 +102,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       const records = await store.makeStorage('records', 'a')
       await store.append(id, [ENTRY, ENTRY, ENTRY])
       await store.append(kept.id, [ENTRY, ENTRY])
-      await store.setRecord(records.id, text('k', 'v'))
+      await store.setRecord(records.id, 'k', text('v'))
 
       assert.equal(await store.dropStorage(id), true)
       assert.equal(await store.dropStorage(records.id), true)
@@ -112,7 +112,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       assert.equal(await count(db, 'crawlee_dataset_entry'), 2)
       assert.equal(await count(db, 'crawlee_record'), 0)
       await assert.rejects(store.append(id, [ENTRY]), NotFoundError)
-      await assert.rejects(store.setRecord(records.id, text('k', 'v')), NotFoundError)
+      await assert.rejects(store.setRecord(records.id, 'k', text('v')), NotFoundError)
       assert.deepEqual(await store.entries(id, ALL), { total: 0, items: [] })
       assert.equal(await store.record(records.id, 'k'), null)
     })
@@ -132,7 +132,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       ]
       for (const name of hostile) await store.makeStorage('records', name)
       const { id } = (await store.storage('records', '%'))!
-      for (const key of hostile) await store.setRecord(id, text(key, key))
+      for (const key of hostile) await store.setRecord(id, key, text(key))
 
       for (const name of hostile) {
         assert.equal((await store.storage('records', name))?.name, name)
@@ -141,12 +141,12 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       for (const bad of UNKEEPABLE) {
         await assert.rejects(store.makeStorage('records', bad), UsageError)
         await assert.rejects(store.renameStorage(id, bad), UsageError)
-        await assert.rejects(store.setRecord(id, text(bad, 'v')), UsageError)
+        await assert.rejects(store.setRecord(id, bad, text('v')), UsageError)
         await assert.rejects(store.append(id, [{ key: bad, data: '1' }]), UsageError)
         assert.equal(await store.storage('records', bad), null)
         assert.equal(await store.record(id, bad), null)
-        assert.equal(await store.hasRecord(id, bad), false)
-        await store.deleteRecord(id, bad)
+        assert.equal(await hasRecord(store, id, bad), false)
+        await store.setRecord(id, bad, null)
       }
       assert.equal((await store.storages('records', ALL)).total, hostile.length)
       assert.equal((await store.recordKeys(id, { limit: 100 })).length, hostile.length)
@@ -159,15 +159,15 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       const all = Uint8Array.from({ length: 1_000_000 }, (_, n) => n % 251)
       const values = { empty: new Uint8Array(0), nul: Uint8Array.of(0, 255, 39, 92), all }
       for (const [key, value] of Object.entries(values)) {
-        await store.setRecord(id, text(key, 'old'))
-        await store.setRecord(id, { key, value, contentType: 'application/x; charset=ü' })
+        await store.setRecord(id, key, text('old'))
+        await store.setRecord(id, key, { value, contentType: 'application/x; charset=ü' })
       }
 
       for (const [key, value] of Object.entries(values)) {
         const record = (await store.record(id, key))!
         assert.equal(Buffer.compare(record.value, value), 0, key)
         assert.equal(record.contentType, 'application/x; charset=ü')
-        assert.equal(await store.hasRecord(id, key), true)
+        assert.equal(await hasRecord(store, id, key), true)
       }
       assert.deepEqual(
         await store.recordKeys(id, { limit: 9 }),
@@ -175,10 +175,10 @@ for (const engine of [sqliteEngine, postgresEngine]) {
           .map(([key, value]) => ({ key, size: value.length }))
           .sort((a, b) => (a.key < b.key ? -1 : 1)),
       )
-      await store.deleteRecord(id, 'all')
-      await store.deleteRecord(id, 'all')
+      await store.setRecord(id, 'all', null)
+      await store.setRecord(id, 'all', null)
       assert.equal(await store.record(id, 'all'), null)
-      assert.equal(await store.hasRecord(id, 'all'), false)
+      assert.equal(await hasRecord(store, id, 'all'), false)
     })
 
     test('keys of records come in the order of their bytes, from after one of them, under a prefix, whatever it is', async () => {
@@ -209,8 +209,8 @@ for (const engine of [sqliteEngine, postgresEngine]) {
         '\u{10ffff}b',
         '😀',
       ]
-      for (const key of keys) await store.setRecord(id, text(key, ''))
-      for (const key of keys) await store.setRecord(other.id, text(key, ''))
+      for (const key of keys) await store.setRecord(id, key, text(''))
+      for (const key of keys) await store.setRecord(other.id, key, text(''))
       const inOrder = keys.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)))
 
       for (const prefix of [undefined, '', ...keys, 'a\0', 'nothing']) {
@@ -235,8 +235,8 @@ for (const engine of [sqliteEngine, postgresEngine]) {
   })
 }
 
-function text(key: string, value: string): StoredRecord {
-  return { key, value: Buffer.from(value), contentType: 'text/plain' }
+function text(value: string): RecordContent {
+  return { value: Buffer.from(value), contentType: 'text/plain' }
 }
 
 async function count(db: TestDatabase, table: string): Promise<number> {

@@ -41,16 +41,24 @@ export interface CrawleeStore {
 
   // — Records —
 
-  record(storage: Id, key: string): Promise<StoredRecord | null>
-  hasRecord(storage: Id, key: string): Promise<boolean>
-  /** Throws `UsageError` for a key that cannot be stored, `NotFoundError` if the storage is gone. */
-  setRecord(storage: Id, record: StoredRecord): Promise<void>
-  deleteRecord(storage: Id, key: string): Promise<void>
+  record(storage: Id, key: string): Promise<RecordContent | null>
+  /**
+   * Sets the record of this key; null deletes it. Throws `UsageError` for a record that cannot be stored, `NotFoundError` if
+   * the storage of a new one is gone.
+   */
+  setRecord(storage: Id, key: string, content: RecordContent | null): Promise<void>
   /** Lists keys in the order of their bytes, after the given one. */
   recordKeys(
     storage: Id,
     page: { prefix?: string | undefined; after?: string | undefined; limit: number },
   ): Promise<{ key: string; size: number }[]>
+}
+
+/** Whether the storage has a record of this key, without reading its value. */
+export async function hasRecord(store: CrawleeStore, storage: Id, key: string): Promise<boolean> {
+  // Keys come in the order of their bytes: of those with this prefix, the key itself is the first.
+  const [first] = await store.recordKeys(storage, { prefix: key, limit: 1 })
+  return first?.key === key
 }
 
 export const CRAWLEE_STORE: StoreExtension<CrawleeStore> = {
@@ -95,8 +103,7 @@ export type DatasetEntry = {
   readonly data: string
 }
 
-export type StoredRecord = {
-  readonly key: string
+export type RecordContent = {
   readonly value: Uint8Array
   readonly contentType: string
 }

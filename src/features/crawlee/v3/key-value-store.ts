@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import type * as crawlee from '@crawlee/types'
 import { UsageError } from '../../../core/model/errors.ts'
 import type { CrawleeSession } from '../session.ts'
+import { hasRecord, type RecordContent } from '../store/store.ts'
 import {
   asyncList,
   commonInfo,
@@ -61,7 +62,7 @@ export class KeyValueStore
 
   async recordExists(key: string): Promise<boolean> {
     const { id } = await this.storage()
-    return this.session.store.hasRecord(id, key)
+    return hasRecord(this.session.store, id, key)
   }
 
   async getRecord(
@@ -81,13 +82,12 @@ export class KeyValueStore
     const { key } = record
     if (typeof key !== 'string' || key === '') throw new UsageError('A record needs a key.')
     const { id } = await this.storage()
-    const body = await toBytes(record)
-    await this.session.store.setRecord(id, { key, ...body })
+    await this.session.store.setRecord(id, key, await toBytes(record))
   }
 
   async deleteRecord(key: string): Promise<void> {
     const { id } = await this.storage()
-    await this.session.store.deleteRecord(id, key)
+    await this.session.store.setRecord(id, key, null)
   }
 
   async #page({ limit = PAGE_SIZE, exclusiveStartKey, prefix }: Options): Promise<KeyPage> {
@@ -154,10 +154,7 @@ const TEXT_TYPES = [/^application\/json$/i, /^application\/.*xml$/i, /^text\//i]
 async function toBytes({
   value,
   contentType,
-}: Pick<crawlee.KeyValueStoreRecord, 'value' | 'contentType'>): Promise<{
-  value: Uint8Array
-  contentType: string
-}> {
+}: Pick<crawlee.KeyValueStoreRecord, 'value' | 'contentType'>): Promise<RecordContent> {
   const bytes = await readBytes(value)
   if (bytes) return { value: bytes, contentType: contentType ?? 'application/octet-stream' }
   if (typeof value === 'string')

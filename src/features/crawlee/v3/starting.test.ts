@@ -12,7 +12,7 @@ import { EXIT } from '../../../core/model/exit-codes.ts'
 import { shortId } from '../../../core/model/id.ts'
 import type { Run } from '../../../core/model/run.ts'
 import { cancel } from '../../../core/recovery/operator-actions.ts'
-import { withStorages, type StorageDatabase } from '../store/store.ts'
+import { hasRecord, withStorages, type StorageDatabase } from '../store/store.ts'
 import { isLong } from '../../../testing/long-tests.ts'
 import { postgresEngine } from '../../../testing/postgres-engine.ts'
 import { sqliteEngine } from '../../../testing/sqlite-engine.ts'
@@ -179,7 +179,7 @@ for (const engine of isLong ? [sqliteEngine, postgresEngine] : [sqliteEngine]) {
         [true, true],
       )
       const fresh = await store.storage('records', 'default')
-      assert.ok(await store.hasRecord(fresh!.id, 'INPUT'), 'carried over')
+      assert.ok(await hasRecord(store, fresh!.id, 'INPUT'), 'carried over')
     })
 
     test('a start makes room for a new crawl only when the last one is finished, and keeps what it left', async () => {
@@ -230,7 +230,7 @@ for (const engine of isLong ? [sqliteEngine, postgresEngine] : [sqliteEngine]) {
       const aside = kept.items.find(({ name }) => name.startsWith('default-'))!
       assert.equal((await store.entries(aside.id, { offset: 0, limit: 9, desc: false })).total, 3)
       const records = await store.storage('records', aside.name)
-      assert.ok(await store.hasRecord(records!.id, 'OUTPUT'))
+      assert.ok(await hasRecord(store, records!.id, 'OUTPUT'))
     })
 
     test('many purges at once act as one', async () => {

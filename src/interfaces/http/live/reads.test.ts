@@ -174,7 +174,9 @@ test('open and resolved alerts are listed separately', async () => {
   await (
     await store.extend(ALERT_STORE)
   ).resolveAlert(
-    (await (await store.extend(ALERT_STORE)).openAlerts()).find(({ cause }) => cause === 'one')!,
+    (await (await store.extend(ALERT_STORE)).listAlerts({ open: true })).find(
+      ({ cause }) => cause === 'one',
+    )!,
   )
   const answer = await get(ctx, '/api/alerts')
   for (const alert of [...answer.open, ...answer.recent]) assertDocumented('Alert', alert)
