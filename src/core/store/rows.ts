@@ -78,6 +78,7 @@ export type RunFactsRow = {
   error: string | null
   input: unknown
   artifacts: number | null
+  /** Null: standard. One that this version does not know has the traits of a standard run. */
   profile: RunProfile | null
   owner: string | null
   cut?: number | boolean
@@ -113,7 +114,7 @@ function toRunWith(row: RunFactsRow, counters: RunCountersRow): Run {
     artifacts: row.artifacts ?? 0,
     owner: row.owner,
     policy: row.policy === null ? DEFAULT_POLICY : parsePolicy(row.policy),
-    traits: PROFILE_TRAITS[row.profile ?? 'standard'],
+    traits: PROFILE_TRAITS[row.profile ?? 'standard'] ?? PROFILE_TRAITS.standard,
     ...(row.cut && { cut: true }),
   }
 }

@@ -4,7 +4,7 @@ import { AlreadyRunningError } from '../../model/errors.ts'
 import { newId, type RunId } from '../../model/id.ts'
 import { DEFAULT_POLICY } from '../../model/policy.ts'
 import type { Run } from '../../model/run.ts'
-import { PROFILE_TRAITS } from '../../model/traits.ts'
+import { PROFILE_TRAITS, type RunProfile } from '../../model/traits.ts'
 import { assertCountersConsistent } from '../../../testing/assert-counters.ts'
 import {
   listTargets,
@@ -341,6 +341,17 @@ export function runMoveTests(engine: Engine): void {
     assert.deepEqual(await traits(newRun), [requests, requests, requests, requests])
     const other = await enqueueCrawl(store, 1, { source: 'other' })
     assert.deepEqual(await traits(other), [standard, standard, standard])
+  })
+
+  test('a run with a profile that this version does not know has the traits of a standard run', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const run = newId()
+    const profile = 'of a later version' as RunProfile
+    await store.enqueue({ id: run, source: SOURCE, kind: 'crawl', policy: DEFAULT_POLICY, profile })
+
+    assert.deepEqual((await store.run(run))?.traits, PROFILE_TRAITS.standard)
+    assert.deepEqual((await store.liveRuns())[0]?.run.traits, PROFILE_TRAITS.standard)
   })
 
   test('a late page of a run that was cancelled and came back is refused', async () => {
