@@ -28,3 +28,11 @@ export const LIMITS = {
 
 /** The largest value of PostgreSQL's integer; counts and page numbers are rejected above it on both engines. */
 export const INTEGER_MAX = 2 ** 31 - 1
+
+/** Connections of one process to the database. */
+export const CONNECTIONS_MAX = 1_000
+export const CONNECTIONS_MISTAKE = `must be a whole number from 1 to ${CONNECTIONS_MAX}`
+
+export function isConnections(given: unknown): given is number {
+  return Number.isInteger(given) && Number(given) >= 1 && Number(given) <= CONNECTIONS_MAX
+}

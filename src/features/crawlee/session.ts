@@ -1,6 +1,6 @@
 import { hostname } from 'node:os'
 import process from 'node:process'
-import { CONNECTIONS_MISTAKE, isConnections } from '../../core/model/address.ts'
+import { CONNECTIONS_MISTAKE, isConnections } from '../../core/model/limits.ts'
 import { messageOf, UsageError } from '../../core/model/errors.ts'
 import { EXIT } from '../../core/model/exit-codes.ts'
 import { newId, shortId, type Id, type WorkerId } from '../../core/model/id.ts'

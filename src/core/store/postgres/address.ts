@@ -1,5 +1,5 @@
 import { Client, type ClientConfig } from 'pg'
-import { CONNECTIONS_MISTAKE, isConnections } from '../../model/address.ts'
+import { CONNECTIONS_MISTAKE, isConnections } from '../../model/limits.ts'
 import { messageOf, UsageError } from '../../model/errors.ts'
 
 /** One server of an address. */
