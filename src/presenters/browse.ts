@@ -16,10 +16,9 @@ import {
   progressBar,
 } from './format.ts'
 import { NOTHING_DONE } from './history.ts'
-import type { ListedRun } from './records.ts'
+import type { ListedRun, Worker as WorkerView } from './records.ts'
 import { formatChange, formatReason } from './verdict.ts'
 import type { Verdict as VerdictView } from './results.ts'
-import type { Worker as WorkerView } from './records.ts'
 import { NO_WORKERS } from './workers.ts'
 
 /** A list that is sorted, filtered and opened row by row: a view of `top`. */

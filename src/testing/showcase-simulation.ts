@@ -1,7 +1,6 @@
 import { seededFraction } from '../features/chaos/random.ts'
 import type { ClaimedTarget } from '../core/model/claim.ts'
-import type { RunId, WorkerId } from '../core/model/id.ts'
-import { newId } from '../core/model/id.ts'
+import { newId, type RunId, type WorkerId } from '../core/model/id.ts'
 import type { NewItem } from '../core/model/item.ts'
 import { DEFAULT_POLICY, type Policy } from '../core/model/policy.ts'
 import { sourceMistake } from '../lib/validate/source.ts'

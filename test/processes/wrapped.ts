@@ -8,8 +8,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import type { Program, ProcessTestContext } from './harness.ts'
-import { kill, waitFor } from './harness.ts'
+import { kill, waitFor, type ProcessTestContext, type Program } from './harness.ts'
 
 /**
  * A command that ticks into a file every 5 ms, with the machine's clock, and so does a grandchild of it that has left its

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import type { Evidence, Liveness } from '../model/worker.ts'
-import { sessionGraceMs } from '../model/worker.ts'
+import { sessionGraceMs, type Evidence, type Liveness } from '../model/worker.ts'
 import {
   assessLiveness,
   TRUSTED_OBSERVER,

@@ -1,5 +1,10 @@
-import { assessHealth, workerSeverity, worstSeverity } from '../decide/health.ts'
-import type { Health, Severity } from '../decide/health.ts'
+import {
+  assessHealth,
+  workerSeverity,
+  worstSeverity,
+  type Health,
+  type Severity,
+} from '../decide/health.ts'
 import { decide, type Snapshot } from '../decide/recovery.ts'
 import {
   assessLiveness,

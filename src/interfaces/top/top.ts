@@ -2,11 +2,10 @@ import { messageOf, StoreUnavailableError, UnstuckError } from '../../core/model
 import { redact } from '../../core/model/redact.ts'
 import { planAction } from './actions.ts'
 import { drawTop } from './frame.ts'
-import type { Key } from './terminal.ts'
 import { takeSnapshot, type TopContext, type Snapshot } from './snapshot.ts'
 import { handleKey, type Effect } from './key-actions.ts'
 import { initialState, type TopState } from './state.ts'
-import { openTerminal, type Terminal } from './terminal.ts'
+import { openTerminal, type Key, type Terminal } from './terminal.ts'
 
 const POLL_MS = 1_000
 /** Reading takes at most one part in this many of the database's time. */

@@ -1,7 +1,12 @@
 import { unknownWorker } from '../../model/errors.ts'
-import { toWorker, type WorkerRow } from '../worker-rows.ts'
+import {
+  toHolding,
+  toObservation,
+  toWorker,
+  type HoldingRow,
+  type WorkerRow,
+} from '../worker-rows.ts'
 import type { HeartbeatResult, Store, WorkerObservation } from '../store.ts'
-import { toHolding, toObservation, type HoldingRow } from '../worker-rows.ts'
 import { ms, sql, type Database } from './database.ts'
 import { SCHEMA_VERSION } from './migrate.ts'
 import { LIVE } from './runs.ts'

@@ -9,12 +9,11 @@ import {
   KEYS,
   KEYS_BELOW,
 } from '../../../features/crawlee/store/sqlite.ts'
-import { BY_KEY } from './lists.ts'
+import { BY_KEY, RUN_TOTALS } from './lists.ts'
 import { LIVE_RUNS } from './live-runs.ts'
 import { COUNT_NAMED, REPLAN_NAMED } from './replan.ts'
 import { LAST_FAILED } from './run-lists.ts'
 import { FIRST_POSITION } from './runs.ts'
-import { RUN_TOTALS } from './lists.ts'
 
 test('no statement of a run scans all targets, items, workers or counters', async (t) => {
   await using db = await engine.fresh()

@@ -2,9 +2,14 @@ import { unknownWorker } from '../../model/errors.ts'
 import type { Policy } from '../../model/policy.ts'
 import type { Presence, Worker } from '../../model/worker.ts'
 import { bootId, processState, uptimeMs } from '../../host/identity.ts'
-import { toWorker, type WorkerRow } from '../worker-rows.ts'
+import {
+  toHolding,
+  toObservation,
+  toWorker,
+  type HoldingRow,
+  type WorkerRow,
+} from '../worker-rows.ts'
 import type { HeartbeatResult, Store, WorkerObservation } from '../store.ts'
-import { toHolding, toObservation, type HoldingRow } from '../worker-rows.ts'
 import { endClaim, RELEASE } from './claim-ends.ts'
 import { sql, type Connection, type Database } from './database.ts'
 import { isTooOld } from './migrate.ts'

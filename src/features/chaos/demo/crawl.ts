@@ -1,9 +1,8 @@
 // The crawl that the demo runs, as a user would write it: `unstuck work crawl.ts --workers 6 --drain`.
 import process from 'node:process'
 import { RetryLaterError } from '../../../core/model/page-errors.ts' // in your project: from 'unstuck'
-import { defineCrawl } from '../../../contracts/define-crawl.ts'
+import { defineCrawl, type CrawlOptions } from '../../../contracts/define-crawl.ts'
 import type { NewTarget } from '../../../core/worker/crawl-options.ts'
-import type { CrawlOptions } from '../../../contracts/define-crawl.ts'
 import { INSERT_PAGE } from '../ledger.ts'
 import type { SitePage } from './site.ts'
 

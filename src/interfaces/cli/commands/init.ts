@@ -17,8 +17,12 @@ import {
   type WriteOptions,
   type FileResult,
 } from '../init/write.ts'
-import { readSupervisors, supervisor, SUPERVISOR_NAMES } from '../init/supervisors.ts'
-import type { SupervisorName } from '../init/supervisors.ts'
+import {
+  readSupervisors,
+  supervisor,
+  SUPERVISOR_NAMES,
+  type SupervisorName,
+} from '../init/supervisors.ts'
 import { shellWord } from '../../../lib/text/shell-command.ts'
 import type { TextWriter } from '../../../lib/terminal/text-writer.ts'
 import { pad, widthOf } from '../../../lib/terminal/width.ts'

@@ -4,10 +4,9 @@ import { readFileSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import process from 'node:process'
 import { test } from 'node:test'
-import { readHostFacts, type HostFacts } from './platform.ts'
 import { cliCommand } from '../../../testing/unstuck-cli.ts'
 import { temporaryFolder } from '../../../testing/sqlite-engine.ts'
-import { platformFinding, PLATFORMS } from './platform.ts'
+import { platformFinding, PLATFORMS, readHostFacts, type HostFacts } from './platform.ts'
 
 const PAGE = new URL('../../../../docs/reference/platforms.md', import.meta.url)
 

@@ -11,12 +11,10 @@ import { Empty, Failure, Loading } from '../kit/states.tsx'
 import { Table } from '../kit/table.tsx'
 import { useLive } from '../live.ts'
 import { formatNumber, plural, safe } from '../model/format.ts'
-import { Pill, type Tone } from '../kit/status.tsx'
+import { Pill, Totals, type Tone } from '../kit/status.tsx'
 import { useResource } from '../resource.ts'
 import { useHasRole } from '../session.ts'
-import type { Alert, Overview, Overview as Shape } from '../shapes.ts'
-import { LIVENESS, RUN_STATUSES } from '../shapes.ts'
-import { Totals } from '../kit/status.tsx'
+import { LIVENESS, RUN_STATUSES, type Alert, type Overview as Shape } from '../shapes.ts'
 
 /** The first screen. Live; the first data is fetched, so that it also works without a stream. */
 export function Overview() {
@@ -245,7 +243,7 @@ function Charts() {
 }
 
 /** The workers by liveness, wrapped commands, and all runs by status. */
-function SystemSummary({ overview }: { overview: Overview }) {
+function SystemSummary({ overview }: { overview: Shape }) {
   const { workers, totals, sourceLocks } = overview
   const countsOf = <K extends string>(keys: readonly K[], counts: Partial<Record<K, number>>) =>
     keys.map((key) => [key, counts[key] ?? 0] as const).filter(([, count]) => count > 0)
@@ -274,7 +272,7 @@ function SystemSummary({ overview }: { overview: Overview }) {
   )
 }
 
-function Command({ command }: { command: Overview['sourceLocks'][number] }) {
+function Command({ command }: { command: Shape['sourceLocks'][number] }) {
   const { source, gaveUp, endingSince, since, worker } = command
   const pill = gaveUp ? (
     <Pill tone="bad" icon="stop" label="given up" />
