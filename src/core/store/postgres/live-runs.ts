@@ -10,8 +10,8 @@ import type { Store } from '../store.ts'
 import { ms, sql, type Database } from './database.ts'
 import { LIVE } from './runs.ts'
 
-// Two statements, on two connections at once: to make and to read a thousand rows takes its time on either side. What is
-// zero or at its default is not sent.
+// Two statements, on two connections at once: to make and to read a thousand rows takes its time on either side. A count
+// of a run that is zero, and a policy without changes, is not sent.
 export const LIVE_RUNS = sql('runs:live-facts')`
   SELECT r.id, r.source, r.kind, r.status, nullif(r.policy, '{}') AS policy, r.progress_done,
          r.progress_total, nullif(r.resumes, 0) AS resumes, nullif(r.retries, 0) AS retries, r.retry_of, ${ms('r.created_at')} AS created_at,
