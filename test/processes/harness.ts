@@ -10,7 +10,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { PolicyOptions } from '../../src/lib/validate/policy-options.ts'
 import type { Run } from '../../src/core/model/run.ts'
@@ -239,7 +239,7 @@ export class ProcessTestContext {
 export class Program {
   readonly child: ChildProcess
   readonly pid: number
-  /** Exit code, or the name of the signal that ended it. */
+  /** Exit code, or the name of the signal that ended it. Resolves when all of its output is read. */
   readonly exited: Promise<number | string>
   #output = ''
 
@@ -249,8 +249,23 @@ export class Program {
     child.stdout!.setEncoding('utf8').on('data', (text: string) => (this.#output += text))
     child.stderr!.setEncoding('utf8').on('data', (text: string) => (this.#output += text))
     this.exited = new Promise((resolve) => {
-      child.once('exit', (code, signal) => resolve(code ?? signal ?? 'unknown'))
+      child.once('exit', (code, signal) => {
+        void this.#readToEnd().then(() => resolve(code ?? signal ?? 'unknown'))
+      })
     })
+  }
+
+  /**
+   * Its exit can be noticed before its last output, which is in the pipe by then. A process that it left behind may
+   * keep the pipe open: nothing waits for the end of the stream.
+   */
+  async #readToEnd(): Promise<void> {
+    for (let length = -1; this.#output.length !== length;) {
+      length = this.#output.length
+      // Of two turns of the event loop at least one begins after the exit and reads what is there.
+      await nextTurn()
+      await nextTurn()
+    }
   }
 
   /** What it has written so far, to stdout and stderr. */
