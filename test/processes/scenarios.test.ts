@@ -340,7 +340,7 @@ for (const engine of isLong ? ENGINES : [sqliteEngine]) {
           if (marked('page') === 1) await opened('never')
           return { next: null }
         },
-        policy: { heartbeat: '400ms', lease: '2s', startupGrace: '0s', maxDuration: '2s', onStalled: 'fail' },
+        policy: { heartbeat: '400ms', lease: '2s', startupGrace: '0s', maxDuration: '6s', onStalled: 'fail' },
       `)
       const program = ctx.unstuck('work', crawl)
       await ctx.waitForMarks('page')
@@ -348,7 +348,7 @@ for (const engine of isLong ? ENGINES : [sqliteEngine]) {
       await waitFor('the timeout', async () => (await ctx.run()).status === 'failed')
       assert.match(
         (await ctx.run()).error!,
-        /^timeout: running for \d+ s, longer than maxDuration 2 s/,
+        /^timeout: running for \d+ s, longer than maxDuration 6 s/,
       )
 
       assert.equal((await cli(ctx, 'retry', first.id)).code, 0)

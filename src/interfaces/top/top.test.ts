@@ -57,7 +57,7 @@ function startSession(
         const found = Promise.withResolvers<void>()
         heard = () => isThere() && found.resolve()
         const fail = (): void => found.reject(new Error(`no ${String(says)}: ${said()}`))
-        const deadline = setTimeout(fail, 30_000)
+        const deadline = setTimeout(fail, 150_000)
         await Promise.race([
           found.promise,
           ended.then(() => assert.ok(isThere(), `it ended without ${String(says)}: ${said()}`)),
@@ -87,7 +87,7 @@ async function createOrphan(ctx: CliTestContext): Promise<string> {
   return run
 }
 
-describe('top on a terminal', { skip: noTerminal, timeout: 60_000 }, () => {
+describe('top on a terminal', { skip: noTerminal, timeout: 300_000 }, () => {
   test('it draws, follows keys, recovers after y, reverts a cancel, and restores the terminal', async () => {
     await using ctx = await createCliTestContext()
     const run = await createOrphan(ctx)
