@@ -11,14 +11,21 @@ import type { Decision } from '../core/model/verdict.ts'
 import { plainText, type Section, type Sentence } from '../lib/text/sentence.ts'
 import { settingsTable, type SourcePolicies } from './policy-settings.ts'
 import { decisionSentence, decisionView } from './verdict.ts'
-import { evidenceSentences, factsOf, auditView, ownerView, runView, targetView } from './view.ts'
+import {
+  evidenceSentences,
+  factsOf,
+  auditView,
+  formatPage,
+  ownerView,
+  runView,
+  targetView,
+} from './view.ts'
 import {
   formatAgo,
   formatDoneOfTotal,
   formatRunStatus,
   formatTargetStatus,
   plural,
-  formatPage,
 } from './format.ts'
 import { auditSentence } from './history.ts'
 import type { Setting } from './results.ts'

@@ -1,7 +1,7 @@
 import type { Severity } from '../core/decide/health.ts'
 import type { Run, RunStatus } from '../core/model/run.ts'
 import { describeOrigin, type RunOrigin } from '../core/model/traits.ts'
-import type { Target, TargetStatus } from '../core/model/target.ts'
+import type { TargetStatus } from '../core/model/target.ts'
 import { humanizeDuration, type Millis } from '../core/model/time.ts'
 import type { Evidence, Liveness } from '../core/model/worker.ts'
 import { runView } from './view.ts'
@@ -124,12 +124,4 @@ export function percent(done: number, total: number): string {
   if (total <= 0 || done <= 0) return '0 %'
   if (done >= total) return '100 %'
   return `${Math.max(1, Math.min(99, Math.round((100 * done) / total)))} %`
-}
-
-/** The page of a target, with the number of pages if it is known: `3/12`. */
-export function formatPage(
-  { page, pageTarget }: Pick<Target, 'page' | 'pageTarget'>,
-  separator: string,
-): string {
-  return pageTarget === null ? `${page}` : `${page}${separator}${pageTarget}`
 }

@@ -4,7 +4,7 @@ import { describeOrigin, type RunOrigin } from '../core/model/traits.ts'
 import { blockedReason, type Decision, type Verdict } from '../core/model/verdict.ts'
 import type { AssessedRun } from '../core/recovery/assess.ts'
 import { LINES_MAX, omitted, plainText, type Sentence } from '../lib/text/sentence.ts'
-import { evidenceSentences, factsOf, ownerView, runView } from './view.ts'
+import { evidenceSentences, factsOf, lastPageView, ownerView, runView } from './view.ts'
 import { errorKind } from './fingerprint.ts'
 import { plural } from './format.ts'
 import type { AssessedRun as AssessedRunView, Subject } from './records.ts'
@@ -83,8 +83,7 @@ export function assessedRunView({
     ...decisionView(run, decision),
     subject: traits.origin ? rowSubject(id, source, traits.origin) : runSubject(id, source),
     owner: owner && ownerView(owner),
-    checkpoint:
-      target && target.seq > 0 ? { page: target.page, pageTarget: target.pageTarget } : null,
+    checkpoint: target && lastPageView(target),
     evidence: evidenceSentences(evidence),
     facts: factsOf(evidence),
   }

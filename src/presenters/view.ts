@@ -3,7 +3,7 @@ import type { Execution } from '../features/commands/store/store.ts'
 import type { SourceLock } from '../core/model/source-lock.ts'
 import type { SavedItem } from '../core/model/item.ts'
 import { progressOf, countTargets, type Counts, type Run } from '../core/model/run.ts'
-import type { Cursor, Target } from '../core/model/target.ts'
+import type { Cursor, OnlyTarget, Target } from '../core/model/target.ts'
 import { iso, type Millis, humanizeDuration } from '../core/model/time.ts'
 import type { AssessedWorker, Owner } from '../core/recovery/assess.ts'
 import type { AuditEntry } from '../core/store/store.ts'
@@ -49,11 +49,7 @@ export function targetView(target: Target): json.Target {
     key: target.key,
     group: target.group,
     status: target.status,
-    page: target.page,
-    pageTarget: target.pageTarget,
-    next: target.next,
-    lastItemId: target.lastItemId,
-    cursor: target.cursor,
+    ...checkpointView(target),
     attempts: target.attempts,
     crashes: target.crashes,
     worker: target.worker,
@@ -103,6 +99,23 @@ export function checkpointView({
   cursor,
 }: Cursor): json.Checkpoint {
   return { page, pageTarget, next, lastItemId, cursor }
+}
+
+/** The last saved page, as far as a list of runs has it; null before the first one. */
+export function lastPageView({
+  seq,
+  page,
+  pageTarget,
+}: OnlyTarget): json.AssessedRun['checkpoint'] {
+  return seq > 0 ? { page, pageTarget } : null
+}
+
+/** The page of a target, with the number of pages if it is known: `3/12`. */
+export function formatPage(
+  { page, pageTarget }: Pick<Target, 'page' | 'pageTarget'>,
+  separator: string,
+): string {
+  return pageTarget === null ? `${page}` : `${page}${separator}${pageTarget}`
 }
 
 export function itemView(item: SavedItem): json.Item {

@@ -10,11 +10,10 @@ import {
   formatProcess,
   formatProcessCell,
   plural,
-  formatPage,
 } from './format.ts'
 import type { PresentedList } from './presented.ts'
 import type { Worker as WorkerView } from './records.ts'
-import { workerView } from './view.ts'
+import { formatPage, workerView } from './view.ts'
 
 /** Workers that have not ended. A process without a source that holds nothing is left out, such as a server. */
 export function workerViews({ workers }: Pick<Assessment, 'workers'>): WorkerView[] {

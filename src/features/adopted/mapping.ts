@@ -32,6 +32,19 @@ export type AdoptedOptions = {
   timeZone?: string | undefined
 }
 
+/** Columns that only tables of targets have. */
+export const TARGET_FIELDS = ['key', 'group', 'url', 'page', 'pageTarget', 'attempts'] as const
+/** Columns that hold a number. */
+export const NUMBER_FIELDS = [
+  'extracted',
+  'skipped',
+  'done',
+  'total',
+  'page',
+  'pageTarget',
+  'attempts',
+] as const
+
 /** Column names by field. Times may be timestamps, text, or numbers of seconds, milliseconds or microseconds. */
 export type AdoptedColumns = {
   /** The key of the row. */

@@ -7,7 +7,13 @@ import { makePolicy } from '../../lib/validate/policy-options.ts'
 import { sourceMistake } from '../../lib/validate/source.ts'
 import { didYouMean } from '../../lib/validate/fields.ts'
 import { object, validate } from '../../lib/validate/validate.ts'
-import type { AdoptedColumns, AdoptedOptions, AdoptedStatuses, Mapping } from './mapping.ts'
+import {
+  TARGET_FIELDS,
+  type AdoptedColumns,
+  type AdoptedOptions,
+  type AdoptedStatuses,
+  type Mapping,
+} from './mapping.ts'
 import { identifierMistake, splitTableName, tableNameMistake } from './identifiers.ts'
 
 type Field = keyof AdoptedColumns
@@ -28,7 +34,6 @@ const OPTIONAL_COLUMNS = [
   'total',
   'checkpoint',
 ] as const
-const TARGET_COLUMNS = ['key', 'group', 'url', 'page', 'pageTarget', 'attempts'] as const
 /** Written, or used to identify the row: two of them must not share a column. */
 const DISTINCT_COLUMNS = ['id', 'status', 'finishedAt', 'error', 'owner', 'heartbeatAt'] as const
 const END_STATUSES = ['succeeded', 'failed', 'cancelled', 'abandoned'] as const
@@ -69,7 +74,7 @@ const ENTRY = object({
   columns: object({
     id: COLUMN,
     status: COLUMN,
-    ...optional([...OPTIONAL_COLUMNS, ...TARGET_COLUMNS], COLUMN),
+    ...optional([...OPTIONAL_COLUMNS, ...TARGET_FIELDS], COLUMN),
   }),
   statuses: object({ ...optional(STATUSES, STATUS), active: STATUS }),
   checkpoint: CALLBACK,
@@ -156,7 +161,7 @@ function parseColumns(
   const columns: Partial<Record<Field, unknown>> = Object.fromEntries(
     entries.filter(([, column]) => column !== undefined),
   )
-  for (const field of kind === 'runs' ? TARGET_COLUMNS : [])
+  for (const field of kind === 'runs' ? TARGET_FIELDS : [])
     if (columns[field] !== undefined)
       addMistake(`.columns.${field} is of tables with kind: 'targets'`)
   for (const [at, field] of DISTINCT_COLUMNS.entries()) {

@@ -237,26 +237,21 @@ function toTarget(
     readonly hasCheckpoint: boolean
   },
 ): Target {
-  const { page, pageTarget, group, url, attempts } = row.target
-  const hasProgress = facts.hasCheckpoint || page + row.extracted + (row.done ?? 0) > 0
+  const hasProgress = facts.hasCheckpoint || row.target.page + row.extracted + (row.done ?? 0) > 0
   return {
+    ...row.target,
     id: facts.ids.target,
     run: facts.run,
     key: facts.source,
-    group,
-    url,
     status: facts.status,
     epoch: 0,
     claimId: null,
     worker: facts.owner,
     claimedAt: facts.owner === null ? null : (row.startedAt ?? facts.createdAt),
     seq: hasProgress ? 1 : 0,
-    page,
-    pageTarget,
     next: null,
     lastItemId: null,
     cursor: null,
-    attempts,
     errors: 0,
     crashes: 0,
     crashesAlone: 0,

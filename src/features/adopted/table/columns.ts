@@ -1,4 +1,4 @@
-import type { AdoptedColumns, Mapping } from '../mapping.ts'
+import { NUMBER_FIELDS, type AdoptedColumns, type Mapping } from '../mapping.ts'
 import type { Cell, RowChange } from './table.ts'
 import { closest } from '../../../core/model/closest.ts'
 import { UsageError } from '../../../core/model/errors.ts'
@@ -54,17 +54,8 @@ const REQUIREMENTS: Partial<Record<MappedField, Requirement>> = {
   },
   status: { kinds: ['text', 'enum', 'any'], expected: 'text or an enum' },
   error: { kinds: ['text', 'json', 'any'], expected: 'text' },
-  startedAt: TIME,
-  finishedAt: TIME,
-  heartbeatAt: TIME,
-  activityAt: TIME,
-  extracted: NUMBER,
-  skipped: NUMBER,
-  done: NUMBER,
-  total: NUMBER,
-  page: NUMBER,
-  pageTarget: NUMBER,
-  attempts: NUMBER,
+  ...Object.fromEntries(TIME_FIELDS.map((field) => [field, TIME])),
+  ...Object.fromEntries(NUMBER_FIELDS.map((field) => [field, NUMBER])),
 }
 
 /** The mapped fields with their column names. */

@@ -1,6 +1,7 @@
 import { RefusedError, StoreUnavailableError, UsageError } from '../../../core/model/errors.ts'
 import { passwordsIn, registerSecrets } from '../../../core/model/redact.ts'
-import type { Mapping, UserRow } from '../mapping.ts'
+import type { Target } from '../../../core/model/target.ts'
+import type { Mapping, TARGET_FIELDS, UserRow } from '../mapping.ts'
 import type { Millis } from '../../../core/model/time.ts'
 
 /** A value of a column. */
@@ -68,14 +69,7 @@ export type AdoptedRow = {
   readonly done: number | null
   readonly total: number | null
   readonly hasCheckpoint: boolean
-  readonly target: {
-    readonly key: string
-    readonly group: string | null
-    readonly url: string | null
-    readonly page: number
-    readonly pageTarget: number | null
-    readonly attempts: number
-  }
+  readonly target: Pick<Target, (typeof TARGET_FIELDS)[number]>
   /**
    * For user functions: all readable columns if there is such a function; otherwise the mapped ones, without the content
    * of a checkpoint.

@@ -4,6 +4,7 @@ import { makeScreen, type ScreenOutput } from '../../../lib/terminal/screen.ts'
 import type { Style } from '../../../lib/text/sentence.ts'
 import type { TextWriter } from '../../../lib/terminal/text-writer.ts'
 import { percent } from '../../../presenters/format.ts'
+import { formatPage } from '../../../presenters/view.ts'
 import { formatElapsed, formatNumber } from '../progress.ts'
 import type { Snapshot } from './worker-pool.ts'
 
@@ -187,7 +188,7 @@ function drawWorkers(
       if (!row) return ['–', '', { text: 'starting', style: 'dim' }, '', '']
       const { worker, target, pid } = row
       const mark = marks.get(worker)
-      const page = target ? `${target.page + 1} of ${target.pageTarget ?? '?'}` : ''
+      const page = target ? formatPage({ ...target, page: target.page + 1 }, ' of ') : ''
       const state = target ? 'working' : { text: 'idle', style: 'dim' as const }
       return [shortId(worker), String(pid), mark ? MARKS[mark] : state, page, target?.key ?? '']
     }),

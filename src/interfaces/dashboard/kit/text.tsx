@@ -1,7 +1,8 @@
-import { formatAge, formatTimes, linkable, safe } from '../model/format.ts'
+import { formatAge, formatNumber, formatTimes, linkable, safe } from '../model/format.ts'
 import { Icon } from './icon.tsx'
 import { useCallback } from 'preact/hooks'
 import { useTimeText } from '../clock.ts'
+import type { Target } from '../shapes.ts'
 
 /**
  * Text that came from outside (a key, a url, an error, a name): kept apart from the direction of the text around it,
@@ -14,6 +15,20 @@ export function Text({ value, clip, mono }: { value: string; clip?: boolean; mon
     <bdi class={kinds} title={clip ? shown : undefined}>
       {shown}
     </bdi>
+  )
+}
+
+/** The last saved page of a target, with the number of pages if it is known: `3 / 12`. */
+export function PageNumber({
+  of: { page, pageTarget },
+}: {
+  of: Pick<Target, 'page' | 'pageTarget'>
+}) {
+  return (
+    <>
+      {formatNumber(page)}
+      {pageTarget !== null && <span class="faint"> / {formatNumber(pageTarget)}</span>}
+    </>
   )
 }
 

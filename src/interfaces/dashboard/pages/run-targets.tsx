@@ -7,7 +7,7 @@ import { Section } from '../kit/section.tsx'
 import { Empty, ListView } from '../kit/states.tsx'
 import { labelOf, StatusPill } from '../kit/status.tsx'
 import { numbers, Table, type Column } from '../kit/table.tsx'
-import { Age, Text } from '../kit/text.tsx'
+import { Age, PageNumber, Text } from '../kit/text.tsx'
 import { writeFilters } from '../model/filters.ts'
 import { formatNumber, plural, safe } from '../model/format.ts'
 import { useList } from '../resource.ts'
@@ -144,12 +144,7 @@ function fieldsFor(groups: RunDetail['groups']): FilterField[] {
 const COLUMNS: readonly Column<Target>[] = [
   { head: 'Target', cell: (target) => <TargetName target={target} />, isTitle: true, isWide: true },
   { head: 'Status', cell: ({ status }) => <StatusPill is={status} /> },
-  numbers('Page', ({ page, pageTarget }) => (
-    <>
-      {formatNumber(page)}
-      {pageTarget !== null && <span class="faint"> / {formatNumber(pageTarget)}</span>}
-    </>
-  )),
+  numbers('Page', (target) => <PageNumber of={target} />),
   numbers('Attempts', ({ attempts }) => formatNumber(attempts), true),
   numbers('Last progress', ({ lastActivityAt }) => <Age at={lastActivityAt} />),
 ]

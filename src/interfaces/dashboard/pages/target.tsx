@@ -1,5 +1,5 @@
 import { ActionButtons, useCompletedActions } from '../kit/actions.tsx'
-import { Age, OutsideLink, Text, WorkerName } from '../kit/text.tsx'
+import { Age, OutsideLink, PageNumber, Text, WorkerName } from '../kit/text.tsx'
 import { CopyButton, CopyJson } from '../kit/copy.tsx'
 import { ExplanationDetails } from '../kit/explanation.tsx'
 import { Link } from '../kit/link.tsx'
@@ -106,7 +106,7 @@ function Position({ target }: { target: Target }) {
       <div class="pad stack">
         <Facts
           of={[
-            ['Last page', formatPage(target)],
+            ['Last page', <PageNumber of={target} />],
             [
               'Last item',
               target.lastItemId === null ? '–' : <Text value={target.lastItemId} mono />,
@@ -126,12 +126,6 @@ function Position({ target }: { target: Target }) {
       </div>
     </Section>
   )
-}
-
-function formatPage({ page, pageTarget }: Target): string {
-  return pageTarget === null
-    ? formatNumber(page)
-    : `${formatNumber(page)} of ${formatNumber(pageTarget)}`
 }
 
 function Claim({ target, explanation: { owner } }: { target: Target; explanation: Explanation }) {
