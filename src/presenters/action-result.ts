@@ -1,9 +1,8 @@
 import type { Run } from '../core/model/run.ts'
 import { runView } from './view.ts'
-import type { Undo, ApiCall } from './results.ts'
+import type { Undo, ApiCall, Verdict } from './results.ts'
 import { shortId, type RunId } from '../core/model/id.ts'
 import type { Target } from '../core/model/target.ts'
-import type { Verdict } from '../core/model/verdict.ts'
 import { unstuckCommand } from '../lib/text/shell-command.ts'
 import { firstSentences, type Sentence } from '../lib/text/sentence.ts'
 
@@ -52,7 +51,9 @@ const REVERTIBLE: readonly string[] = ['park', 'hold', 'fail', 'retry', 'abandon
 
 /** Of what was applied: the runs that something was taken from, each once. */
 export function revertibleRuns(verdicts: readonly Verdict[]): RunId[] {
-  const reverted = verdicts.filter(({ action, applied }) => applied && REVERTIBLE.includes(action))
+  const reverted = verdicts.filter(
+    ({ action, outcome }) => outcome === 'applied' && REVERTIBLE.includes(action),
+  )
   return [...new Set(reverted.map(({ run }) => run))]
 }
 

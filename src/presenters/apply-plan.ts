@@ -7,42 +7,49 @@ import type { Verdict } from '../core/model/verdict.ts'
 import { classifyRuns, cleanRuns } from '../core/recovery/clean.ts'
 import type { OperatorContext } from '../core/recovery/context.ts'
 import { recover, type Recovery } from '../core/recovery/recover.ts'
-import { presentCleaning, selectRuns } from './cleaning.ts'
-import { toJson } from './presented.ts'
-import { afterRecovery, boundedRecovery, plannedSubjects, presentRecovery } from './recovery.ts'
+import { presentCleaning, selectRuns, type CleaningView } from './cleaning.ts'
+import { toJson, type Presented } from './presented.ts'
+import {
+  afterRecovery,
+  boundedRecovery,
+  plannedSubjects,
+  presentRecovery,
+  type RecoveryView,
+} from './recovery.ts'
 
-type PlanRequest = {
-  readonly dryRun?: boolean | undefined
-  /** The plan of a preview. The call is refused if it would now do something else. */
-  readonly plan?: string | undefined
+/** A preview, and a function that applies what it shows, as far as it is unchanged. */
+export type Planned<View extends object> = {
+  readonly preview: Presented<View>
+  readonly apply: () => Promise<Presented<View>>
 }
 
-export type RecoverRequest = PlanRequest & {
+type RecoverySelection = {
   readonly timeout?: string | undefined
   readonly sources?: readonly string[] | undefined
   readonly groups?: readonly string[] | undefined
   readonly signal?: AbortSignal | undefined
 }
 
-/** Applies what a preview of the recovery shows. Throws a `PlanChangedError` if it differs from `plan`. */
-export async function recoverByPlan(context: OperatorContext, request: RecoverRequest) {
-  const { timeout, sources = [], groups = [], signal, plan } = request
+export async function planRecovery(
+  context: OperatorContext,
+  { timeout, sources = [], groups = [], signal }: RecoverySelection,
+): Promise<Planned<RecoveryView>> {
   const olderThanMs = parseDuration(timeout)
   const selection = { sources, groups, ...(olderThanMs !== null && { olderThanMs }) }
   const present = (recovery: Recovery, dryRun: boolean) =>
-    toJson(boundedRecovery(presentRecovery(recovery, { dryRun, timeout, sources, groups })))
+    presentRecovery(recovery, { dryRun, timeout, sources, groups })
   const clock = clockUntil(signal)
   const seen = await recover({ ...context, clock }, { ...selection, dryRun: true })
-  const preview = present(seen, true)
-  if (request.dryRun) return preview
-  if (plan !== undefined && plan !== preview.plan) throw new PlanChangedError(preview)
-  // The preview has just waited for heartbeats.
-  const { verdicts } = await recover(context, {
-    ...selection,
-    observer: TRUSTED_OBSERVER,
-    only: plannedSubjects(seen),
-  })
-  return present(afterRecovery(seen, verdicts), false)
+  return {
+    preview: present(seen, true),
+    async apply() {
+      // The preview has just waited for heartbeats.
+      const observer = TRUSTED_OBSERVER
+      const only = plannedSubjects(seen)
+      const { verdicts } = await recover(context, { ...selection, observer, only })
+      return present(afterRecovery(seen, verdicts), false)
+    },
+  }
 }
 
 /** A caller that has left gets no answer, so nothing waits for heartbeats. */
@@ -56,19 +63,54 @@ function clockUntil(signal: AbortSignal | undefined): Clock {
   }
 }
 
-/** Marks dead runs: `named`, or all. Throws a `PlanChangedError` if they are not those of `plan`. */
-export async function cleanByPlan(
+/** Plans to mark dead runs: `named`, or all. */
+export async function planCleaning(
   context: OperatorContext,
-  named: readonly Run[] | undefined,
-  { dryRun: isPreview, plan, age }: PlanRequest & { readonly age?: string | undefined },
-) {
+  named?: readonly Run[],
+  age?: string,
+): Promise<Planned<CleaningView>> {
   const all = await classifyRuns(context, parseDuration(age) ?? undefined)
   const { classified } = named ? selectRuns(all, named, false) : { classified: all }
   const runs = named?.map(({ id }) => id)
   const present = (cleaned: readonly Verdict[], dryRun: boolean) =>
-    toJson(presentCleaning(classified, cleaned, { runs, age, dryRun }))
-  const preview = present([], true)
-  if (isPreview) return preview
-  if (plan !== undefined && plan !== preview.plan) throw new PlanChangedError(preview)
-  return present(await cleanRuns(context, classified.dead), false)
+    presentCleaning(classified, cleaned, { runs, age, dryRun })
+  return {
+    preview: present([], true),
+    apply: async () => present(await cleanRuns(context, classified.dead), false),
+  }
+}
+
+type PlanRequest = {
+  readonly dryRun?: boolean | undefined
+  /** The plan of a preview. The call is refused if it would now do something else. */
+  readonly plan?: string | undefined
+}
+
+/** Applies what a preview of the recovery shows. Throws a `PlanChangedError` if it differs from `plan`. */
+export async function recoverByPlan(
+  context: OperatorContext,
+  request: PlanRequest & RecoverySelection,
+) {
+  return applyPlan(await planRecovery(context, request), request, (presented) =>
+    toJson(boundedRecovery(presented)),
+  )
+}
+
+/** Marks dead runs: `named`, or all. Throws a `PlanChangedError` if they are not those of `plan`. */
+export async function cleanByPlan(
+  context: OperatorContext,
+  named: readonly Run[] | undefined,
+  request: PlanRequest & { readonly age?: string | undefined },
+) {
+  return applyPlan(await planCleaning(context, named, request.age), request, toJson)
+}
+
+async function applyPlan<View extends { readonly plan: string }, Json>(
+  { preview, apply }: Planned<View>,
+  { dryRun, plan }: PlanRequest,
+  toJson: (presented: Presented<View>) => Json,
+): Promise<Json> {
+  if (dryRun) return toJson(preview)
+  if (plan !== undefined && plan !== preview.view.plan) throw new PlanChangedError(toJson(preview))
+  return toJson(await apply())
 }

@@ -122,7 +122,7 @@ export type CleaningRequest = {
   readonly age?: string | undefined
 }
 
-type CleaningView = Omit<Cleaning, keyof PresentedJson | 'actions' | 'undo'>
+export type CleaningView = Omit<Cleaning, keyof PresentedJson | 'actions' | 'undo'>
 
 /** `clean`: the summary, then which dead runs would be marked, or were. */
 export function presentCleaning(
@@ -156,7 +156,8 @@ export function presentCleaning(
     summary: result,
     sections: [...sections, ...(dead.length > 0 ? [report] : [])],
     actions: isDone || dead.length === 0 ? [] : [cleanAction({ age }, dead.length)],
-    undo: isDone ? undoByRevert(revertibleRuns(cleaned)) : null,
+    undo: isDone ? undoByRevert(revertibleRuns(views)) : null,
+    question: isDone ? null : questionOf(planned),
   }
 }
 
@@ -178,9 +179,7 @@ function describeDone(cleaned: readonly Verdict[], applied: number): string {
   return late === 0 ? marked : `${marked} ${late} left alone.`
 }
 
-/** The question before dead runs are marked; null if none can be. */
-export function cleaningQuestion({ dead }: ClassifiedRuns): string | null {
-  const planned = dead.map((assessed) => toRunVerdict(assessed, false)).filter(isPlanned)
+function questionOf(planned: readonly Verdict[]): string | null {
   if (planned.length === 0) return null
   return `Mark ${plural(planned.length, 'dead run')} as ${finalStatus(planned)}?`
 }

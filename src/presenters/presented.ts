@@ -14,6 +14,8 @@ export type Presented<View extends object> = {
   /** What can be done now; an action that is not listed is refused. */
   readonly actions?: readonly AllowedAction[]
   readonly undo?: Undo | null
+  /** Asked before what a preview shows is applied; null if there is nothing to apply. */
+  readonly question?: string | null
 }
 
 /** A list has no severity and no summary: `--json` and HTTP send its view, a page of items. */

@@ -92,7 +92,8 @@ export function presentRecovery(
       isDone || planned.length === 0
         ? []
         : [recoverAction({ timeout, sources, groups }, planned.length)],
-    undo: isDone ? undoByRevert(revertibleRuns(planned)) : null,
+    undo: isDone ? undoByRevert(revertibleRuns(views)) : null,
+    question: isDone ? null : questionOf(planned.length),
   }
 }
 
@@ -154,8 +155,7 @@ function summarize(
   return parts.filter((part) => part !== false).join(' ')
 }
 
-/** The question before the verdicts of a preview are applied; null if there are none. */
-export function recoveryQuestion({ view: { planned } }: Presented<RecoveryView>): string | null {
+function questionOf(planned: number): string | null {
   if (planned === 0) return null
   return planned === 1 ? 'Apply this verdict?' : `Apply these ${planned} verdicts?`
 }
@@ -213,7 +213,7 @@ function appliedSection(
     heading: APPLIED,
     sentences: [
       ...verdictList(toApply, '`unstuck history`'),
-      ...undoSentences(revertibleRuns(planned)),
+      ...undoSentences(revertibleRuns(toApply)),
       ...lateSentences(planned.filter(({ applied }) => !applied)),
     ],
   }

@@ -9,8 +9,7 @@ import {
   type CliTestContext,
 } from '../../testing/cli-test-context.ts'
 import { TextWriter } from '../../lib/terminal/text-writer.ts'
-import { planAction } from './actions.ts'
-import type { Plan } from './state.ts'
+import { planAction, type Plan } from './actions.ts'
 
 const NEVER = new AbortController().signal
 

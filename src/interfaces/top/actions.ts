@@ -1,14 +1,11 @@
-import { TRUSTED_OBSERVER } from '../../core/decide/liveness.ts'
-import { REAL_CLOCK, type Clock } from '../../core/host/clock.ts'
 import { NotFoundError, RefusedError } from '../../core/model/errors.ts'
 import { shortId, type RunId } from '../../core/model/id.ts'
-import type { Run } from '../../core/model/run.ts'
-import { classifyRuns, cleanRuns } from '../../core/recovery/clean.ts'
 import type { OperatorContext } from '../../core/recovery/context.ts'
-import { recover } from '../../core/recovery/recover.ts'
 import type { Section } from '../../lib/text/sentence.ts'
 import { NOTHING_CHANGED, revertibleRuns } from '../../presenters/action-result.ts'
-import { cleaningQuestion, presentCleaning, presentSummary } from '../../presenters/cleaning.ts'
+import { planCleaning, planRecovery, type Planned } from '../../presenters/apply-plan.ts'
+import type { BrowseRow } from '../../presenters/browse.ts'
+import { cleanAction, recoverAction } from '../../presenters/bulk-actions.ts'
 import {
   previewRetry,
   retryDeadLetters,
@@ -16,26 +13,113 @@ import {
   retrySentences,
   selectDeadLetters,
 } from '../../presenters/dead-letter-retry.ts'
-import {
-  afterRecovery,
-  plannedSubjects,
-  presentRecovery,
-  recoveryQuestion,
-} from '../../presenters/recovery.ts'
+import type { Verdict } from '../../presenters/results.ts'
 import { cancel, revert } from '../../presenters/run-actions.ts'
-import type { Action, Plan } from './state.ts'
+import { VIEWS, type View } from './snapshot.ts'
+
+/** What a key does to runs, after a preview. */
+export type Action =
+  | { readonly kind: 'recover' }
+  | { readonly kind: 'clean' }
+  | { readonly kind: 'cancel'; readonly run: RunId }
+  /** Reverts the last action on each. */
+  | { readonly kind: 'revert'; readonly runs: readonly RunId[] }
+  /** Puts targets with one kind of error back in line. */
+  | { readonly kind: 'retry'; readonly fingerprint: string }
+
+/** What an action can be about. */
+type Selection = {
+  readonly view: View
+  readonly row: BrowseRow | undefined
+  /** The runs of the last action. */
+  readonly undo: readonly RunId[]
+}
+
+type ActionKey = {
+  readonly key: string
+  readonly label: string
+  readonly help: string
+  /** The views that show the key. */
+  readonly views: readonly View[]
+  /** Returns the action, or what has to be selected first. */
+  action(selection: Selection): Action | string
+}
+
+export const READ_ONLY = 'This screen is read-only: start it without --readonly to act.'
+
+const RUN_VIEWS: readonly View[] = ['runs', 'recovery', 'history']
+
+/** The keys that change runs. */
+export const ACTION_KEYS: readonly ActionKey[] = [
+  {
+    key: 'R',
+    label: 'recover',
+    help: recoverAction({}).about,
+    views: VIEWS,
+    action: () => ({ kind: 'recover' }),
+  },
+  {
+    key: 'C',
+    label: 'clean',
+    help: cleanAction({}).about,
+    views: VIEWS,
+    action: () => ({ kind: 'clean' }),
+  },
+  {
+    key: 'c',
+    label: 'cancel',
+    help: 'Cancels the selected run.',
+    views: RUN_VIEWS,
+    action: ({ row }) =>
+      row?.run ? { kind: 'cancel', run: row.run } : 'Select a run first: 1 lists them.',
+  },
+  {
+    key: 'r',
+    label: 'retry',
+    help: 'Puts the targets of a dead letter back in line, from their last saved pages.',
+    views: ['letters'],
+    action: ({ view, row }) =>
+      view === 'letters' && row
+        ? { kind: 'retry', fingerprint: row.id }
+        : 'Select an error first: 4 lists them.',
+  },
+  {
+    key: 'u',
+    label: 'revert',
+    help: 'Reverts the last action of this screen, else of the selected run.',
+    views: RUN_VIEWS,
+    action({ row, undo }) {
+      const runs = undo.length > 0 ? undo : row?.run ? [row.run] : []
+      return runs.length > 0
+        ? { kind: 'revert', runs }
+        : 'Select a run first: its last action is reverted.'
+    },
+  },
+]
+
+/** An action with its preview. */
+export type Plan = {
+  readonly sections: readonly Section[]
+  /** Null if there is nothing to apply. */
+  readonly question: string | null
+  apply(): Promise<{
+    readonly message: string
+    /** The runs that can be reverted. */
+    readonly undo: readonly RunId[]
+  }>
+}
 
 /** Previews an action and changes nothing. `apply` applies what the preview shows, as far as it is unchanged. */
-export function planAction(
+export async function planAction(
   context: OperatorContext,
   action: Action,
   signal: AbortSignal,
 ): Promise<Plan> {
   switch (action.kind) {
     case 'recover':
-      return planRecovery(context, signal)
+      return toPlan(await planRecovery(context, { signal }), ({ verdicts }) => verdicts)
     case 'clean':
-      return planCleaning(context)
+      return toPlan(await planCleaning(context), ({ cleaned }) => cleaned)
     case 'cancel':
       return planRunAction(context, cancel, [action.run])
     case 'revert':
@@ -45,32 +129,17 @@ export function planAction(
   }
 }
 
-async function planRecovery(context: OperatorContext, signal: AbortSignal): Promise<Plan> {
-  const clock: Clock = { ...REAL_CLOCK, sleep: (ms) => REAL_CLOCK.sleep(ms, signal) }
-  const seen = await recover({ ...context, clock }, { dryRun: true })
-  const preview = presentRecovery(seen, { dryRun: true })
+function toPlan<View extends object>(
+  { preview: { sections, question = null }, apply }: Planned<View>,
+  verdictsOf: (view: View) => readonly Verdict[],
+): Plan {
   return {
-    sections: preview.sections.slice(0, -1),
-    question: recoveryQuestion(preview),
+    // With a question, the last section only says that nothing was changed.
+    sections: question === null ? sections : sections.slice(0, -1),
+    question,
     async apply() {
-      // The preview has just waited for heartbeats.
-      const options = { observer: TRUSTED_OBSERVER, only: plannedSubjects(seen) }
-      const done = afterRecovery(seen, (await recover(context, options)).verdicts)
-      const { summary } = presentRecovery(done, { dryRun: false })
-      return { message: summary, undo: revertibleRuns(done.verdicts) }
-    },
-  }
-}
-
-async function planCleaning(context: OperatorContext): Promise<Plan> {
-  const classified = await classifyRuns(context)
-  return {
-    sections: presentSummary(classified).sections,
-    question: cleaningQuestion(classified),
-    async apply() {
-      const cleaned = await cleanRuns(context, classified.dead)
-      const { summary } = presentCleaning(classified, cleaned, { dryRun: false })
-      return { message: summary, undo: revertibleRuns(cleaned) }
+      const { summary, view } = await apply()
+      return { message: summary, undo: revertibleRuns(verdictsOf(view)) }
     },
   }
 }
@@ -82,8 +151,11 @@ async function planRunAction(
 ): Promise<Plan> {
   const actOnAll = async (dryRun: boolean): Promise<(readonly string[])[]> => {
     const all: (readonly string[])[] = []
-    for (const id of runs)
-      all.push((await act(context, await requireRun(context, id), { dryRun })).sentences)
+    for (const id of runs) {
+      const run = await context.store.run(id)
+      if (!run) throw new NotFoundError(`run ${shortId(id)}`, 'It was deleted meanwhile.')
+      all.push((await act(context, run, { dryRun })).sentences)
+    }
     return all
   }
   const isCancel = act === cancel
@@ -124,10 +196,4 @@ async function planRetry(
 function toSections(sentences: readonly string[]): Section[] {
   const shown = sentences.filter((sentence) => sentence !== NOTHING_CHANGED)
   return [{ heading: null, sentences: shown.map((sentence) => [sentence]) }]
-}
-
-async function requireRun({ store }: OperatorContext, id: RunId): Promise<Run> {
-  const run = await store.run(id)
-  if (!run) throw new NotFoundError(`run ${shortId(id)}`, 'It was deleted meanwhile.')
-  return run
 }

@@ -15,8 +15,8 @@ import {
 import { browseDeadLetters, browseVerdicts } from '../../presenters/browse.ts'
 import { widthOf } from '../../lib/terminal/width.ts'
 import { drawTop, type Size } from './frame.ts'
-import type { Snapshot } from './snapshot.ts'
-import { withPosition, initialState, type TopState, type View } from './state.ts'
+import type { Snapshot, View } from './snapshot.ts'
+import { withPosition, initialState, type TopState } from './state.ts'
 
 const WIDE: Size = { columns: 80, rows: 24 }
 const RUNS = runsSnapshot(makeRuns())

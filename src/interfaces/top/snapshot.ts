@@ -23,7 +23,10 @@ import { presentRecovery } from '../../presenters/recovery.ts'
 import { loadRunReport, presentRun } from '../../presenters/run.ts'
 import { listRuns } from '../../presenters/runs.ts'
 import { workerSections, workerViews } from '../../presenters/workers.ts'
-import type { TopState, View } from './state.ts'
+import type { TopState } from './state.ts'
+
+export const VIEWS = ['runs', 'workers', 'recovery', 'letters', 'history'] as const
+export type View = (typeof VIEWS)[number]
 
 /** One read of the database: the summary that is always shown, and the data of the current view. */
 export type Snapshot = {

@@ -3,8 +3,7 @@ import { redact } from '../../core/model/redact.ts'
 import { planAction } from './actions.ts'
 import { drawTop } from './frame.ts'
 import { takeSnapshot, type TopContext, type Snapshot } from './snapshot.ts'
-import { handleKey, type Effect } from './key-actions.ts'
-import { initialState, type TopState } from './state.ts'
+import { handleKey, initialState, type Effect, type TopState } from './state.ts'
 import { openTerminal, type Key, type Terminal } from './terminal.ts'
 
 const POLL_MS = 1_000

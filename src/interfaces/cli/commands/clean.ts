@@ -15,7 +15,6 @@ import type { OperatorContext } from '../../../core/recovery/context.ts'
 import type { Store } from '../../../core/store/store.ts'
 import { dataFolder } from '../../../lib/files/data-folder.ts'
 import {
-  cleaningQuestion,
   NOTHING_LIVE,
   presentCleaning,
   presentSummary,
@@ -119,9 +118,9 @@ async function markDead(
   const { dead } = classified
   if (dead.length === 0 || dryRun) return reportState(presentCleaning(classified, [], request))
 
-  const question = cleaningQuestion(classified)
+  const { question } = presentCleaning(classified, [], { ...request, isDone: false })
   const summary = presentSummary(classified)
-  const isShown = question !== null && !auto && !json
+  const isShown = question && !auto && !json
   if (isShown) {
     const writer = output.makeWriter()
     writer.sections(summary.sections)
@@ -129,7 +128,7 @@ async function markDead(
   }
   const agreed = { yes: auto, alternative: 'add --auto, or --dry-run to only look' }
   // Without a question no run can be marked; each is reported with its reason.
-  const isDone = question === null || (await confirm(output, question, agreed))
+  const isDone = !question || (await confirm(output, question, agreed))
   const cleaned = isDone ? await cleanRuns(operator, dead) : []
   const presented = presentCleaning(classified, cleaned, { ...request, isDone })
   const result = reportState(presented)

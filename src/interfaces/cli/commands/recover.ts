@@ -4,12 +4,7 @@ import { REAL_CLOCK, type Clock } from '../../../core/host/clock.ts'
 import { formatDuration, humanizeDuration } from '../../../core/model/time.ts'
 import { recover } from '../../../core/recovery/recover.ts'
 import type { Store } from '../../../core/store/store.ts'
-import {
-  APPLIED,
-  NO_RECOVERY,
-  presentRecovery,
-  recoveryQuestion,
-} from '../../../presenters/recovery.ts'
+import { APPLIED, NO_RECOVERY, presentRecovery } from '../../../presenters/recovery.ts'
 import { confirm } from '../confirm.ts'
 import { describeUnknownGroups } from '../unknown-groups.ts'
 
@@ -45,8 +40,8 @@ export const command = defineCommand({
     if (!asks) return reportState(presentRecovery(recovery, request))
 
     const preview = presentRecovery(recovery, { ...request, isDone: false })
-    const question = recoveryQuestion(preview)
-    if (question === null) {
+    const { question } = preview
+    if (!question) {
       // Runs whose last target is done are still settled.
       await context.store.settle()
       return reportState(preview)

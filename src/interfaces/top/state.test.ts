@@ -11,9 +11,10 @@ import {
 import { widthOf } from '../../lib/terminal/width.ts'
 import { drawTop } from './frame.ts'
 import type { Key } from './terminal.ts'
-import type { Snapshot } from './snapshot.ts'
-import { handleKey, type Effect } from './key-actions.ts'
-import { initialState, VIEWS, type Plan, type TopState, type View } from './state.ts'
+import { VIEWS, type Snapshot, type View } from './snapshot.ts'
+
+import type { Plan } from './actions.ts'
+import { handleKey, initialState, type Effect, type TopState } from './state.ts'
 
 const SIZE = { columns: 80, rows: 24 }
 const RUNS = runsSnapshot(makeRuns())
