@@ -172,9 +172,11 @@ function AttentionItem(props: Shape['attention'][number] & { alert: Alert | unde
           )}
           <span>{safe(what)}</span>
           {alert && (
-            <span class="small toned tone-warn">
+            <span class="row small toned tone-warn">
               <Icon name="bell" size={13} />
-              alerted <Age at={alert.since} />
+              <span>
+                alerted <Age at={alert.since} />
+              </span>
             </span>
           )}
         </p>
