@@ -2,6 +2,7 @@ import { EXIT } from '../core/model/exit-codes.ts'
 import type { WorkerId } from '../core/model/id.ts'
 import type { OperatorContext } from '../core/recovery/context.ts'
 import type { Store } from '../core/store/store.ts'
+import type { ActionResult } from '../presenters/action-result.ts'
 import { toJson, type Presented, type PresentedList } from '../presenters/presented.ts'
 import type { TextWriter } from '../lib/terminal/text-writer.ts'
 import type { Database } from './database.ts'
@@ -105,6 +106,18 @@ export function present(presented: Presented<object>, exitCode?: number): Comman
 /** The same for a page of a list. */
 export function presentList({ view, sections }: PresentedList<unknown>): CommandResult {
   return { data: view, print: (writer) => writer.sections(sections) }
+}
+
+/** The same for an operator action: its sentences and how to revert it, or with `--json` this data. */
+export function presentAction(data: unknown, { sentences, undo }: ActionResult): CommandResult {
+  return {
+    data,
+    print: (writer) => {
+      for (const sentence of sentences) writer.paragraph(sentence)
+      const isUndoShown = undo && sentences.some((sentence) => sentence.includes(undo.command))
+      if (undo && !isUndoShown) writer.paragraph(`Undo: \`${undo.command}\``)
+    },
+  }
 }
 
 /** The same for a command that reports a state: anything but `ok` exits with 3. */

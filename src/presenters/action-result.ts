@@ -83,12 +83,12 @@ export function undoByCancel(run: RunId, label: string): Undo {
   }
 }
 
-/** Open targets that were parked go back in line as they were. */
+/** Open targets that were parked go back in the queue as they were. */
 export function undoByUnpark(targets: readonly Pick<Target, 'id' | 'run'>[]): Undo | null {
   if (targets.length === 0) return null
   const byRun = Map.groupBy(targets, ({ run }) => run)
   return {
-    label: 'Put back in line',
+    label: 'Put back in the queue',
     calls: [...byRun].map(([run, all]) =>
       call(`/api/runs/${run}/unpark`, { targets: all.map(({ id }) => id) }),
     ),

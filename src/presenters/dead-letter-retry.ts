@@ -14,6 +14,7 @@ import { FROM_PAGE } from './allowed-actions.ts'
 import { retryDeadLettersAction } from './bulk-actions.ts'
 import { readDeadLetters, type DeadLetterGroups, type DeadLetterSelection } from './dead-letters.ts'
 import { isParkedOrStuck } from '../core/decide/allowed-actions.ts'
+import { firstSentences, plainText } from '../lib/text/sentence.ts'
 import { plural } from './format.ts'
 import type { DeadLetterRetry, DeadLetters } from './responses.ts'
 import { undoByPark } from './action-result.ts'
@@ -97,30 +98,33 @@ export async function previewRetry(
   return toRetryResult(selected, runs, true)
 }
 
-/** What a retry did or would do to each run, and how many are left. */
-export function retrySentences({ targets, left, runs, dryRun }: DeadLetterRetry): string[] {
-  const are = dryRun ? 'would be' : 'are'
+/** What a retry did or would do, which runs refuse it, and how many targets are left. */
+export function retrySentences({
+  targets,
+  left,
+  runs,
+  dryRun,
+}: Pick<DeadLetterRetry, 'targets' | 'left' | 'runs' | 'dryRun'>): string[] {
   const refused = runs.filter((one) => one.refused !== null)
+  const what = `${plural(targets, 'target')} in ${plural(runs.length - refused.length, 'run')}`
   return [
-    ...(dryRun
-      ? runs
-          .filter((one) => one.refused === null)
-          .map(
-            (one) =>
-              `- ${plural(one.targets, 'target')} of run ${shortId(one.run)} ${are} put back in line.`,
-          )
-      : [`${plural(targets, 'target')} put back in line.`]),
-    ...refused.map(({ run, refused }) => `- Run ${shortId(run)} is left alone: ${refused}`),
-    ...(left > 0 ? [`- ${plural(left, 'more target')} ${are} left for another call.`] : []),
+    dryRun
+      ? `${what} would be put back in the queue, each ${FROM_PAGE}.`
+      : `${what} put back in the queue.`,
+    ...firstSentences(
+      refused.map(({ run, refused }) => [`Run ${shortId(run)} refused: ${refused}`]),
+      '`runs` has the others',
+    ).map(plainText),
+    ...(left > 0 ? [`${plural(left, 'more target')} left for another call.`] : []),
   ]
 }
 
 /** The question before a retry; null if no target can be retried. */
 export function retryQuestion({ targets }: DeadLetterRetry): string | null {
-  return targets > 0 ? `Put ${plural(targets, 'target')} back in line?` : null
+  return targets > 0 ? `Put ${plural(targets, 'target')} back in the queue?` : null
 }
 
-/** Puts them back in line, run by run and in bounded steps. A run that refuses does not affect the others. */
+/** Puts them back in the queue, run by run and in bounded steps. A run that refuses does not affect the others. */
 export async function retryDeadLetters(
   context: ActionContext,
   selected: SelectedDeadLetters,
@@ -159,29 +163,13 @@ function toRetryResult(
     left,
     runs,
     count: targets,
-    summary: summarizeRetry(targets, left, runs, dryRun),
+    summary: retrySentences({ targets, left, runs, dryRun }).join(' '),
     dryRun,
     plan,
     undo: isWhole ? undoByPark(before) : null,
     // The command line retries run by run.
     command: '',
   }
-}
-
-function summarizeRetry(
-  targets: number,
-  left: number,
-  runs: DeadLetterRetry['runs'],
-  dryRun: boolean,
-): string {
-  const refused = runs.filter((one) => one.refused !== null).length
-  const what = `${plural(targets, 'target')} in ${plural(runs.length - refused, 'run')}`
-  const parts = [
-    dryRun ? `${what} would be put back in line, each ${FROM_PAGE}.` : `${what} put back in line.`,
-    refused > 0 && `${plural(refused, 'run')} refused.`,
-    left > 0 && `${plural(left, 'more target')} left for another call.`,
-  ]
-  return parts.filter((part) => part !== false).join(' ')
 }
 
 const BATCH_SIZE = 500

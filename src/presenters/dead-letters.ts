@@ -123,7 +123,7 @@ class GroupBuilder {
   }
 }
 
-/** One kind of error: an example of each run and status, and the commands that put its targets back in line. */
+/** One kind of error: an example of each run and status, and the commands that put its targets back in the queue. */
 export function deadLetterSections(
   { error, count, sources, sample, firstAt, lastAt }: DeadLetterGroup,
   isPartial: boolean,

@@ -15,7 +15,8 @@ import type { AssessedRun } from '../core/recovery/assess.ts'
 import type { OperatorContext } from '../core/recovery/context.ts'
 import { deleteRun } from '../core/recovery/operator-actions.ts'
 import type { Store } from '../core/store/store.ts'
-import { plural } from './format.ts'
+import { firstSentences, ROWS_MAX, type Sentence } from '../lib/text/sentence.ts'
+import { formatRunStatus, plural } from './format.ts'
 import { COMMAND_STORE } from '../features/commands/store/store.ts'
 
 /** A run that is to be deleted, with its files and counts. */
@@ -64,16 +65,63 @@ export async function planDeletion(
   return planned
 }
 
+/** The runs that are to be deleted, each with what goes with it. */
+export function deletionPlan(
+  planned: readonly PlannedDeletion[],
+  withItems: boolean,
+): readonly Sentence[] {
+  if (planned.length === 0)
+    return [['Nothing to delete: no run is dead, and no ended run was cleaned.']]
+  const lines = planned.map(({ run, ...counts }): Sentence => {
+    const what = describeContents({ ...counts, pages: run.counts.pages })
+    return [`- ${shortId(run.id)} of ${run.source}, `, formatRunStatus(run.status), `: ${what}`]
+  })
+  const stays = withItems ? '' : ' Their items stay.'
+  return [
+    [`To be deleted for good: ${plural(planned.length, 'run')}.${stays}`],
+    ...firstSentences(lines, '`--dry-run --json` lists them', ROWS_MAX),
+  ]
+}
+
+/** What was deleted, and which runs were not. */
+export function deletionSentences({ deleted, left }: DeletionResult): readonly Sentence[] {
+  const gone = deleted.map((one): Sentence => [`- ${deletionSummary(one, [], false)}`])
+  const kept = left.map((run): Sentence => [
+    `- Run ${shortId(run.id)} of ${run.source} is unchanged: it changed meanwhile.`,
+  ])
+  return [
+    ...firstSentences(gone, '`unstuck history` lists them', ROWS_MAX),
+    ...firstSentences(kept, '`unstuck runs` lists them', ROWS_MAX),
+    ...(deleted.length === 0 ? [['Nothing was deleted.']] : []),
+  ]
+}
+
 /** What is deleted with a run, in one line. */
 export function deletionSummary(
-  { run, source, targets, items }: Omit<DeletedRun, 'folders'>,
+  { run, source, ...counts }: DeletedRun,
   failures: readonly string[],
   dryRun: boolean,
 ): string {
-  const what = `Run ${shortId(run)} of ${source} with ${plural(targets, 'target')} and ${plural(items, 'item')}`
+  const what = `Run ${shortId(run)} of ${source} with ${describeContents(counts)}`
   return dryRun
     ? `${what} would be deleted for good.`
     : [`${what} is deleted.`, ...failures].join(' ')
+}
+
+/** `3 targets, 12 pages, 2 items, its files in /data/.unstuck/runs/…` */
+function describeContents({
+  targets,
+  pages,
+  items,
+  folders,
+}: Pick<DeletedRun, 'targets' | 'items'> & {
+  readonly pages?: number
+  readonly folders: readonly string[]
+}): string {
+  const parts = [plural(targets, 'target')]
+  if (pages !== undefined) parts.push(plural(pages, 'page'))
+  if (items > 0) parts.push(plural(items, 'item'))
+  return [...parts, ...folders.map((folder) => `its files in ${folder}`)].join(', ')
 }
 
 /** Deletes runs for good. Live ones in `dead` are marked as abandoned first. */

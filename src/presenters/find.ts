@@ -8,7 +8,7 @@ const RUNS_HINT = '`unstuck runs` lists them.'
 
 /** Finds a target by its id. Short ids are searched among all targets. */
 export async function findTarget(store: Store, text: string): Promise<Target> {
-  const hint = '`unstuck show RUN` lists those that need a person.'
+  const hint = '`unstuck show RUN` lists those that need attention.'
   const id = parseId(text, 'target', hint)
   const [found, another] = isId(id) ? [id] : await store.idsEnding(id, 'target')
   if (another !== undefined) throw ambiguous('targets', text, found!, another)

@@ -93,7 +93,7 @@ const cases: [string, Case, Action, (keyof Policy)[], RegExp][] = [
     /`unstuck recover` does it now.*After 3 workers lost/s,
   ],
   [
-    'worker gone, and what it held is back in line already',
+    'worker gone, and what it held is back in the queue already',
     { owner: 'gone', run: { status: 'interrupted', hasProgress: true } },
     'resume',
     ['leaseMs', 'onCrash', 'maxCrashes'],
@@ -206,14 +206,14 @@ const cases: [string, Case, Action, (keyof Policy)[], RegExp][] = [
     { target: { status: 'stuck' } },
     'leave',
     [],
-    /`unstuck unpark` puts it back in line\.$/,
+    /`unstuck unpark` puts it back in the queue\.$/,
   ],
   [
     'parked, of an ended run',
     { target: { status: 'parked' }, run: { status: 'failed' } },
     'leave',
     [],
-    /`unstuck unpark` puts it back in line and opens its run again\.$/,
+    /`unstuck unpark` puts it back in the queue and opens its run again\.$/,
   ],
 ]
 

@@ -80,7 +80,7 @@ export function explainNextSteps(
         policy: ['maxCrashes', 'onCrash'],
         changes: [
           byItself,
-          'From then on nothing happens to it by itself: `unstuck unpark` puts it back in line.',
+          'From then on nothing happens to it by itself: `unstuck unpark` puts it back in the queue.',
         ],
       }
     case 'wait': {
@@ -158,7 +158,9 @@ function nextStepsOfTarget(
       return [`Nothing happens to it by itself: \`unstuck reset-failed\` tries it again${also}.`]
     case 'stuck':
     case 'parked':
-      return [`Nothing happens to it by itself: \`unstuck unpark\` puts it back in line${also}.`]
+      return [
+        `Nothing happens to it by itself: \`unstuck unpark\` puts it back in the queue${also}.`,
+      ]
   }
 }
 

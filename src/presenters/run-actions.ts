@@ -79,7 +79,7 @@ export async function resume(
         : `${what} is ${run.status} again.`,
   ]
   if (targets > 0 && run.traits.hasTargets)
-    sentences.push(`${plural(targets, 'failed or held target')} ${are} put back in line.`)
+    sentences.push(`${plural(targets, 'failed or held target')} ${are} put back in the queue.`)
   if (!dryRun && run.status !== 'running') {
     const { origin } = run.traits
     sentences.push(
@@ -145,7 +145,7 @@ export async function revert(
   const { run, undid, targets } = await operatorActions.revert(context, id, dryRun, because)
   const short = shortId(id)
   const what = `"${undid === 'abandon' ? 'clean' : undid}" on run ${short} of ${run.source}`
-  const back = targets > 0 ? `, with ${plural(targets, 'target')} back in line` : ''
+  const back = targets > 0 ? `, with ${plural(targets, 'target')} back in the queue` : ''
   const sentences = dryRun
     ? [`Would revert ${what}, which is ${before}${back}.`]
     : [

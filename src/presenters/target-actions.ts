@@ -3,6 +3,7 @@ import { RefusedError, UsageError } from '../core/model/errors.ts'
 import { shortId, type RunId } from '../core/model/id.ts'
 import { isLive, type Run } from '../core/model/run.ts'
 import type { Target } from '../core/model/target.ts'
+import { firstSentences, LINES_MAX, plainText } from '../lib/text/sentence.ts'
 import { unstuckCommand } from '../lib/text/shell-command.ts'
 import type { ActionContext } from '../core/recovery/context.ts'
 import * as operatorActions from '../core/recovery/operator-actions.ts'
@@ -19,28 +20,10 @@ import {
 
 /** Operator actions on targets, for all interfaces: the action, its sentences, and how to revert it. */
 
-/** `3 targets back in line in run 4f2a91bc, which is open again.` */
-export function describeReplanned(
-  run: RunId,
-  { targets, reopened }: ReplanResult,
-  dryRun: boolean,
-): string {
-  const again = reopened ? `, which ${dryRun ? 'would be' : 'is'} open again` : ''
-  const would = dryRun ? 'would be ' : ''
-  return `${plural(targets, 'target')} ${would}back in line in run ${shortId(run)}${again}.`
-}
-
-/** `They go on when a worker starts.` */
-export function describeNextStart(runs: readonly Run[]): string {
-  return `They go on when ${nextStartCondition(runs)}.`
-}
-
 /** Parks targets. Those that are done or parked already are unchanged. */
 export type ParkResult = ActionResult & {
   /** The named targets that this parked or would park, in their earlier state. */
   readonly parked: readonly Target[]
-  /** Runs that had no other open target. */
-  readonly ended: readonly Run[]
 }
 
 export async function park(
@@ -60,30 +43,40 @@ export async function park(
       )
   const parked = done ? open.filter(({ id }) => done.some(({ target }) => target === id)) : open
   const ended = await endedRuns(store, live)
+  const undo = parked.every(({ status }) => status === 'planned' || status === 'in_progress')
+    ? undoByUnpark(parked)
+    : null
+  const unpark = commandOnTargets('unpark', parked)
   const sentences = [
     `${plural(parked.length, 'target')} ${dryRun ? 'would be' : parked.length === 1 ? 'is' : 'are'} parked.`,
+    ...describeUnchanged(targets.filter((target) => !parked.includes(target))),
     ...ended.map(describeEnded),
     ...(!dryRun && parked.length === 0 ? [NOTHING_CHANGED] : []),
+    ...(!dryRun && parked.length > 0 && !undo ? [`To put them in the queue: \`${unpark}\``] : []),
   ]
   const runs = new Set(targets.map(({ run }) => run))
   return makeResult(dryRun, {
     run: runs.size === 1 ? await store.run([...runs][0]!) : null,
     targets: parked.length,
     parked,
-    ended,
     sentences,
-    undo: allWereOpen(parked) ? undoByUnpark(parked) : null,
+    undo,
     command: commandOnTargets('park', targets, { because }),
   })
 }
 
-export function describeEnded({ id, status }: Run): string {
-  return `Nothing else was open in run ${shortId(id)}: it is ${status} now.`
+function describeEnded({ id, status }: Run): string {
+  return `No other target of run ${shortId(id)} was open: it is ${status} now.`
 }
 
-/** Put back in line, they return to their earlier state. */
-export function allWereOpen(targets: readonly Target[]): boolean {
-  return targets.every(({ status }) => status === 'planned' || status === 'in_progress')
+/** `Unchanged: 91bc4f2a (done), 7701aa3e (parked).` */
+function describeUnchanged(targets: readonly Target[]): string[] {
+  if (targets.length === 0) return []
+  const shown = targets
+    .slice(0, LINES_MAX)
+    .map(({ id, status }) => `${shortId(id)} (${formatTargetStatus(status).text})`)
+  const more = targets.length > LINES_MAX ? ` and ${targets.length - LINES_MAX} more` : ''
+  return [`Unchanged: ${shown.join(', ')}${more}.`]
 }
 
 async function liveRunsOf(store: Store, targets: readonly Target[]): Promise<string[]> {
@@ -99,110 +92,153 @@ async function endedRuns(store: Store, live: readonly string[]): Promise<Run[]> 
   return runs.filter(({ status }) => !isLive(status))
 }
 
-const PARK_HINT = 'To set one aside: `unstuck park TARGET`.'
+type ReplannedRun = ReplanResult & { readonly run: RunId; readonly source: string }
+export type ReplannedRuns = ActionResult & { readonly items: readonly ReplannedRun[] }
 
-/** How to park one of their targets, where that is possible. */
-export function parkHint(runs: readonly Run[]): string[] {
-  return runs.some(({ traits }) => traits.actions.includes('park')) ? [PARK_HINT] : []
-}
-
-/** Failed targets of one run: all, those that match, or this one. */
+/** Failed targets of runs: all, those that match, or these. */
 export async function resetFailed(
   context: ActionContext,
-  run: RunId,
+  runs: readonly Run[],
   options: operatorActions.ResetOptions & { readonly dryRun: boolean },
-): Promise<ActionResult> {
-  const replanned = await operatorActions.resetFailed(context, run, options)
-  return replannedResult(context.store, run, replanned, {
-    nextSteps: (after) => [describeNextStart([after]), ...parkHint([after])],
-    unchanged: 'No failed target fits.',
+): Promise<ReplannedRuns> {
+  const items = await replanEach(runs, ({ id }) =>
+    operatorActions.resetFailed(context, id, options),
+  )
+  return replannedResult(context.store, items, {
+    unchanged: 'No failed target matches.',
+    hints: (after) => (after.traits.actions.includes('park') ? [PARK_HINT] : []),
     dryRun: options.dryRun,
     undo: null,
-    command: unstuckCommand('reset-failed', [shortId(run)], {
-      yes: true,
-      target: options.targets?.map(shortId),
-      group: options.groups,
-      maxAttempts: options.maxAttempts,
-    }),
+    command: unstuckCommand(
+      'reset-failed',
+      runs.map(({ id }) => shortId(id)),
+      {
+        yes: true,
+        target: options.targets?.map(shortId),
+        group: options.groups,
+        maxAttempts: options.maxAttempts,
+      },
+    ),
   })
 }
 
-/** Parked and stuck targets of one run: all, or these. */
+const PARK_HINT = 'To park one of them: `unstuck park TARGET`.'
+
+type UnparkSelection = {
+  readonly targets?: readonly Target[] | undefined
+  readonly groups?: readonly string[] | undefined
+  readonly dryRun: boolean
+}
+
+/** Parked and stuck targets of runs: all, those of these groups, or these. */
 export async function unpark(
   context: ActionContext,
-  run: RunId,
-  selection: {
-    readonly targets?: readonly Target[] | undefined
-    readonly groups?: readonly string[] | undefined
-    readonly dryRun: boolean
-  },
-): Promise<ActionResult> {
+  runs: readonly Run[],
+  selection: UnparkSelection,
+): Promise<ReplannedRuns> {
   const { targets, groups, dryRun } = selection
-  const ids = targets?.map(({ id }) => id)
   const parked =
     targets?.filter(isParkedOrStuck) ??
-    (groups || dryRun ? [] : await listParked(context.store, run))
-  const replanned = await operatorActions.unpark(context, run, { targets: ids, groups, dryRun })
-  const isWhole = parked.length === replanned.targets
-  return replannedResult(context.store, run, replanned, {
-    nextSteps: (after) => [describeNextStart([after])],
-    unchanged: 'Nothing is parked or held.',
+    (groups || dryRun ? [] : await listParked(context.store, runs))
+  const items = await replanEach(runs, ({ id }) => {
+    const own = targets?.filter(({ run }) => run === id).map((target) => target.id)
+    return operatorActions.unpark(context, id, { targets: own, groups, dryRun })
+  })
+  const isWhole = parked.length === countReplanned(items)
+  const unchanged = targets?.filter((target) => !isParkedOrStuck(target)) ?? []
+  return replannedResult(context.store, items, {
+    unchanged: ['No target is parked or stuck.', ...describeUnchanged(unchanged)].join(' '),
+    hints: () => describeUnchanged(unchanged),
     dryRun,
     undo: isWhole ? undoByPark(parked) : null,
-    command: unparkCommand(run, selection),
+    command: unparkCommand(runs, selection),
   })
 }
 
 /** Of the named targets, those in the given groups: the command line accepts one or the other. */
-function unparkCommand(
-  run: RunId,
-  { targets, groups }: Pick<Parameters<typeof unpark>[2], 'targets' | 'groups'>,
-): string {
-  if (!targets) return unstuckCommand('unpark', [], { run: shortId(run), group: groups })
+function unparkCommand(runs: readonly Run[], { targets, groups }: UnparkSelection): string {
+  if (!targets) {
+    return unstuckCommand('unpark', [], { run: runs.map(({ id }) => shortId(id)), group: groups })
+  }
   const selected = targets.filter(
     ({ group }) => !groups || (group !== null && groups.includes(group)),
   )
-  if (selected.length === 0) return ''
-  return commandOnTargets('unpark', selected)
+  return selected.length === 0 ? '' : commandOnTargets('unpark', selected)
 }
 
 const UNDO_TARGETS_MAX = 500
 
 /** As many as fit in one undo. */
-async function listParked(store: Store, run: RunId): Promise<Target[]> {
+async function listParked(store: Store, runs: readonly Run[]): Promise<Target[]> {
   const statuses = ['parked', 'stuck'] as const
-  return (await store.targets(run, { statuses, limit: UNDO_TARGETS_MAX })).items
+  const parked: Target[] = []
+  for (const { id } of runs) {
+    parked.push(...(await store.targets(id, { statuses, limit: UNDO_TARGETS_MAX })).items)
+  }
+  return parked
+}
+
+async function replanEach(
+  runs: readonly Run[],
+  replan: (run: Run) => Promise<ReplanResult>,
+): Promise<ReplannedRun[]> {
+  const items: ReplannedRun[] = []
+  for (const run of runs) items.push({ run: run.id, source: run.source, ...(await replan(run)) })
+  return items
+}
+
+function countReplanned(items: readonly ReplannedRun[]): number {
+  return items.reduce((total, { targets }) => total + targets, 0)
 }
 
 async function replannedResult(
   store: Store,
-  run: RunId,
-  replanned: ReplanResult,
+  items: readonly ReplannedRun[],
   {
-    nextSteps,
     unchanged,
+    hints,
     dryRun,
     ...done
   }: Pick<ActionResult, 'dryRun' | 'undo' | 'command'> & {
-    readonly nextSteps: (after: Run) => string[]
     /** Explains why no target was changed. */
     readonly unchanged: string
+    readonly hints: (after: Run) => string[]
   },
-): Promise<ActionResult> {
-  const after = (await store.run(run))!
+): Promise<ReplannedRuns> {
+  const after = await Promise.all(items.map(async ({ run }) => (await store.run(run))!))
+  const changed = items.filter(({ targets }) => targets > 0)
+  const lines = changed.map((item) => [describeReplanned(item, dryRun)])
   const sentences =
-    replanned.targets > 0
-      ? [describeReplanned(run, replanned, dryRun), ...(dryRun ? [] : nextSteps(after))]
-      : [unchanged, ...(dryRun ? [] : [NOTHING_CHANGED])]
+    changed.length === 0
+      ? [unchanged, ...(dryRun ? [] : [NOTHING_CHANGED])]
+      : [
+          ...firstSentences(lines, '`--json` has each run').map(plainText),
+          ...(dryRun ? [] : [describeNextStart(after)]),
+          ...(dryRun ? [] : new Set(after.flatMap(hints))),
+        ]
   return makeResult(dryRun, {
-    run: after,
-    targets: replanned.targets,
+    run: after.length === 1 ? after[0]! : null,
+    targets: countReplanned(items),
+    items,
     sentences,
     ...done,
   })
 }
 
-/** One target, whatever parks it. */
+/** `3 targets of run 4f2a91bc of shop are back in the queue, and the run is open again.` */
+function describeReplanned({ run, source, targets, reopened }: ReplannedRun, dryRun: boolean) {
+  const are = dryRun ? 'would be' : targets === 1 ? 'is' : 'are'
+  const again = reopened ? `, and the run ${dryRun ? 'would be' : 'is'} open again` : ''
+  const what = `${plural(targets, 'target')} of run ${shortId(run)} of ${source}`
+  return `${what} ${are} back in the queue${again}.`
+}
+
+/** `Work continues when a worker starts.` */
+function describeNextStart(runs: readonly Run[]): string {
+  return `Work continues when ${nextStartCondition(runs)}.`
+}
+
+/** One target, which must be failed. */
 export async function resetTarget(
   context: ActionContext,
   target: Target,
@@ -217,7 +253,7 @@ export async function resetTarget(
     throw new RefusedError(
       `Target ${short} is ${formatTargetStatus(status).text}: there is nothing to reset.`,
     )
-  return resetFailed(context, run, { targets: [id], dryRun })
+  return resetFailed(context, [(await context.store.run(run))!], { targets: [id], dryRun })
 }
 
 export type RewindResult = ActionResult & { readonly target: Target; readonly reopened: boolean }
@@ -236,20 +272,20 @@ export async function rewind(
   const run = (await store.run(before.run))!
   const wasLive = isLive(run.status)
   const target = await operatorActions.rewind(context, before.id, { ...where, dryRun })
-  const [is, isFetched] = dryRun ? ['would go', 'would be'] : ['is', 'is']
+  const is = dryRun ? 'would be' : 'is'
   const sentences = [
-    `${short} ${before.key} ${is} back from page ${before.page} to ${to}: ` +
-      `page ${to + 1} ${isFetched} fetched next.`,
+    `Target ${short} ${before.key} ${is} rewound from page ${before.page} to page ${to}: ` +
+      `page ${to + 1} ${is} fetched next.`,
   ]
   if (before.status === 'in_progress')
-    sentences.push(`Who works on it now ${dryRun ? 'would lose' : 'loses'} it.`)
-  if (!wasLive) sentences.push(`Run ${shortId(before.run)} ${isFetched} open again.`)
+    sentences.push(`The worker that has it now ${dryRun ? 'would lose' : 'loses'} it.`)
+  if (!wasLive) sentences.push(`Run ${shortId(before.run)} ${is} open again.`)
   sentences.push(
     run.traits.items === 'datasets'
-      ? 'What was saved stays; items that come again are updated if they have a key, else doubled.'
-      : 'What was saved stays; items that come again are updated, not doubled.',
+      ? 'Saved items stay; repeated ones are updated if they have a key, else duplicated.'
+      : 'Saved items stay; repeated ones are updated, not duplicated.',
   )
-  if (dryRun) sentences.push(`${NOTHING_CHANGED} Once done it has no undo.`)
+  if (dryRun) sentences.push(`${NOTHING_CHANGED} A rewind cannot be reverted.`)
   return {
     run: await store.run(before.run),
     targets: 1,

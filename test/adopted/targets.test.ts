@@ -7,7 +7,7 @@ import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
 import { ypTargets } from '../../src/testing/user-tables.ts'
 import { minutesAgo, createAdoptedTestContext } from './test-context.ts'
 
-/** What a policy or a person makes of rows that are targets, beyond putting the silent back in line. */
+/** What a policy or a person makes of rows that are targets, beyond putting the silent back in the queue. */
 
 const silentTarget = {
   status: 'IN_PROGRESS',

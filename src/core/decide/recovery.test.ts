@@ -227,7 +227,7 @@ const cases: [string, Case, Action, RegExp][] = [
     /^no sign of life with nothing done, once: /,
   ],
   [
-    'the same with progress, and nothing to put it back in line',
+    'the same with progress, and nothing to put it back in the queue',
     {
       owner: 'silent',
       run: { ...single, traits: makeRowTraits(), hasProgress: true },

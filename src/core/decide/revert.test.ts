@@ -171,7 +171,7 @@ const reversible: [string, Partial<RevertFacts> & { run: Run }, ExpectedRevert][
     { undoes: 'retry', to: 'interrupted', cancel: null },
   ],
   [
-    "recovery's retry: the target is back in line, and the new run goes",
+    "recovery's retry: the target is back in the queue, and the new run goes",
     {
       run: aRun('failed', { kind: 'single' }),
       trail: [retriedTarget],
@@ -246,7 +246,7 @@ const reversible: [string, Partial<RevertFacts> & { run: Run }, ExpectedRevert][
     { undoes: 'cancel', to: 'interrupted' },
   ],
   [
-    'a park, though another target was put back in line since',
+    'a park, though another target was put back in the queue since',
     {
       run: aRun('running'),
       trail: [replanned('unpark', 'running', 'u'), rewound('v'), onTarget('park', 't', 'parked')],
@@ -279,21 +279,21 @@ const refusals: [string, Partial<RevertFacts> & { run: Run }, RegExp, boolean?][
     /^nothing was done to it since it was reverted$/,
   ],
   [
-    'recovery put a row of a table of one’s own back in line',
+    'recovery put a row of a table of one’s own back in the queue',
     {
       run: aRun('interrupted', { kind: 'single', traits: makeRowTraits() }),
       trail: [onTarget('resume', 't', 'planned')],
       targets: [aTarget('t', 'planned')],
     },
-    /^recovery put it back in line.* What stood in its row before is in `unstuck history --json`$/,
+    /^recovery put it back in the queue.* What stood in its row before is in `unstuck history --json`$/,
   ],
   [
-    'a row failed by itself, and there is no word to put it back in line',
+    'a row failed by itself, and there is no word to put it back in the queue',
     { run: aRun('failed', { kind: 'single', traits: makeRowTraits() }), trail: [] },
     /^it failed by itself; nothing was done to it$/,
   ],
   [
-    'recovery put its work back in line',
+    'recovery put its work back in the queue',
     {
       run: aRun('interrupted'),
       trail: [onTarget('resume', 't', 'planned')],
@@ -302,7 +302,7 @@ const refusals: [string, Partial<RevertFacts> & { run: Run }, RegExp, boolean?][
     /nothing was taken from it/,
   ],
   [
-    'a person put its work back in line',
+    'a person put its work back in the queue',
     { run: aRun('interrupted'), trail: [replanned('resume', 'failed')] },
     /was resume, which took nothing away; `unstuck cancel 000000a1`/,
   ],
@@ -325,7 +325,7 @@ const refusals: [string, Partial<RevertFacts> & { run: Run }, RegExp, boolean?][
     /was rewind, and it has moved on since/,
   ],
   [
-    'a target was failed, put back in line, and failed by itself',
+    'a target was failed, put back in the queue, and failed by itself',
     {
       run: aRun('running'),
       trail: [replanned('reset-failed', 'running'), onTarget('fail', 't', 'failed')],

@@ -92,7 +92,7 @@ function isEnding({ target, before, after }: AuditedAction, run: Run): boolean {
   return statusIn(after) === run.status && statusIn(before) !== run.status
 }
 
-/** It put targets back in line, and so opened its run again if that had ended. */
+/** It put targets back in the queue, and so opened its run again if that had ended. */
 function reopensRun({ action, after }: AuditedAction): boolean {
   return action === 'rewind' || (isRecord(after) && isRecord(after['targets']))
 }
@@ -154,13 +154,13 @@ function whyNotRevertible(run: Run, done: readonly AuditedAction[], isReverted: 
   }
   if ((last.action === 'resume' || last.action === 'replan') && !reopensRun(last)) {
     return run.traits.continuedBy === 'own-program'
-      ? `recovery put it back in line, and it is your own program's again. ${STOOD_THERE}`
-      : 'recovery put its work back in line, where it goes on from its cursor: nothing was taken from it'
+      ? `recovery put it back in the queue, and it is your own program's again. ${STOOD_THERE}`
+      : 'recovery put its work back in the queue, where it goes on from its cursor: nothing was taken from it'
   }
   if (reopensRun(last) && isLive(run.status)) {
     const id = shortId(run.id)
     return run.traits.continuedBy === 'own-program'
-      ? `the last thing done to it was ${last.action}, which put it back in line. ${STOOD_THERE}`
+      ? `the last thing done to it was ${last.action}, which put it back in the queue. ${STOOD_THERE}`
       : `the last thing done to it was ${last.action}, which took nothing away; \`unstuck cancel ${id}\` would end it`
   }
   return `the last thing done to it was ${last.action}, and it has moved on since`
@@ -168,7 +168,7 @@ function whyNotRevertible(run: Run, done: readonly AuditedAction[], isReverted: 
 
 const OPENS_AGAIN = '. `unstuck resume` opens it again'
 
-/** Owner, heartbeat and error of a row that goes back in line are cleared. */
+/** Owner, heartbeat and error of a row that goes back in the queue are cleared. */
 const STOOD_THERE = 'What stood in its row before is in `unstuck history --json`'
 
 function statusIn(value: unknown): string | null {

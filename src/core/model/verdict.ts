@@ -17,7 +17,7 @@ export const ACTIONS = [
   'resumable',
 ] as const
 /**
- * `leave` the living · `alert` an operator · `resume` from the cursor · `replan`: nothing was done, back in line ·
+ * `leave` the living · `alert` an operator · `resume` from the cursor · `replan`: nothing was done, back in the queue ·
  * `retry` as a new run · `park` as dead letter · `hold` for an operator · `fail` · `wait`: too young to judge ·
  * `abandon` as dead · `resumable`: kept, never cleaned.
  */

@@ -131,7 +131,7 @@ export type ResetOptions = {
   readonly dryRun?: boolean | undefined
 }
 
-/** Puts failed targets back in line, from their cursors. */
+/** Puts failed targets back in the queue, from their cursors. */
 export async function resetFailed(
   context: ActionContext,
   run: RunId,
@@ -161,7 +161,7 @@ export async function park(
   return parked
 }
 
-/** Puts parked and stuck targets of a run back in line, from their cursors: all of them, or these. */
+/** Puts parked and stuck targets of a run back in the queue, from their cursors: all of them, or these. */
 export function unpark(
   context: ActionContext,
   run: RunId,
@@ -230,6 +230,6 @@ async function getRun(store: Store, id: RunId): Promise<Run> {
 async function getTarget(store: Store, id: TargetId): Promise<Target> {
   const target = await store.target(id)
   if (!target)
-    throw new NotFoundError(`target ${id}`, '`unstuck show RUN` lists those that need a person.')
+    throw new NotFoundError(`target ${id}`, '`unstuck show RUN` lists those that need attention.')
   return target
 }

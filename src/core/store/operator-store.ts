@@ -68,7 +68,7 @@ export type RevertRequest = AuditInfo & {
   readonly run: RunId
   readonly from: RunStatus
   readonly to: RunStatus
-  /** Targets that recovery set aside: back in line, if they are still so. */
+  /** Targets that recovery set aside: back in the queue, if they are still so. */
   readonly targets: readonly {
     readonly id: TargetId
     readonly status: TargetStatus

@@ -33,9 +33,9 @@ const SUMMARIES: Readonly<Record<string, Summaries>> = {
     resume: 'Reopen an ended run. It continues from its last saved pages when a worker starts.',
     retry: 'Queue a new run that starts this one over. Saved items stay.',
     revert: 'Undo the last clean, cancel, fail or recovery of a run.',
-    'reset-failed': 'Put failed targets back in line, from their last saved pages.',
+    'reset-failed': 'Put failed targets back in the queue, from their last saved pages.',
     park: 'Set targets aside, also claimed ones, until they are unparked.',
-    unpark: 'Put parked and held targets back in line, from their last saved pages.',
+    unpark: 'Put parked and held targets back in the queue, from their last saved pages.',
     rewind: 'Move the cursor of a target back. Saved items stay.',
   },
   'Results and logs:': {

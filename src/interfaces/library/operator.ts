@@ -177,10 +177,10 @@ export class Operator {
   readonly resetFailed: Unstuck['resetFailed'] = (run, options = {}) =>
     this.call('resetFailed()', { run: [run, RUN] }, options, FIELDS.resetFailed, async () => {
       const { groups, maxAttempts, dryRun = false } = options
-      const { id } = await this.#run(run)
+      const found = await this.#run(run)
       const targets = (await this.#targets(options.targets))?.map((target) => target.id)
       const request = { targets, groups, maxAttempts, dryRun }
-      return actionResultView(await targetActions.resetFailed(this.context, id, request))
+      return actionResultView(await targetActions.resetFailed(this.context, [found], request))
     })
 
   readonly park: Unstuck['park'] = (targets, options = {}) =>
@@ -193,10 +193,10 @@ export class Operator {
   readonly unpark: Unstuck['unpark'] = (run, options = {}) =>
     this.call('unpark()', { run: [run, RUN] }, options, FIELDS.unpark, async () => {
       const { groups, dryRun = false } = options
-      const { id } = await this.#run(run)
+      const found = await this.#run(run)
       const targets = await this.#targets(options.targets)
       const request = { targets, groups, dryRun }
-      return actionResultView(await targetActions.unpark(this.context, id, request))
+      return actionResultView(await targetActions.unpark(this.context, [found], request))
     })
 
   readonly rewind: Unstuck['rewind'] = (target, options) =>

@@ -118,14 +118,14 @@ export interface Unstuck extends AsyncDisposable {
   retry(run: RunRef, options?: ReasonOptions): Promise<results.ActionResult>
   /** Reverts the last clean, cancel, fail or recovery of a run. @throws {RefusedError} @throws {NotFoundError} @throws {DatabaseError} */
   revert(run: RunRef, options?: ReasonOptions): Promise<results.ActionResult>
-  /** Puts failed targets back in line, from their last saved pages. @throws {NotFoundError} @throws {UsageError} @throws {DatabaseError} */
+  /** Puts failed targets back in the queue, from their last saved pages. @throws {NotFoundError} @throws {UsageError} @throws {DatabaseError} */
   resetFailed(run: RunRef, options?: ResetFailedOptions): Promise<results.ActionResult>
   /** Parks targets until `unpark`, also those that a worker holds. @throws {NotFoundError} @throws {UsageError} @throws {DatabaseError} */
   park(
     targets: TargetRef | readonly TargetRef[],
     options?: ReasonOptions,
   ): Promise<results.ActionResult>
-  /** Puts parked and stuck targets of a run back in line, from their last saved pages. @throws {NotFoundError} @throws {UsageError} @throws {DatabaseError} */
+  /** Puts parked and stuck targets of a run back in the queue, from their last saved pages. @throws {NotFoundError} @throws {UsageError} @throws {DatabaseError} */
   unpark(run: RunRef, options?: UnparkOptions): Promise<results.ActionResult>
   /** Moves the cursor of a target back. Saved items stay. @throws {NotFoundError} @throws {RefusedError} @throws {UsageError} @throws {DatabaseError} */
   rewind(target: TargetRef, options: RewindOptions): Promise<results.ActionResult>

@@ -100,12 +100,12 @@ test('dead letters of one kind are requeued, exactly those shown or none', async
   } as const
 
   const plan = await planAction(operatorContext(ctx.store, 'ada'), request, NEVER)
-  assert.equal(plan.question, 'Put 1 target back in line?')
+  assert.equal(plan.question, 'Put 1 target back in the queue?')
   await fail('HTTP 403 for https://shop.example/2')
   await assert.rejects(plan.apply(), /Nothing was changed: the targets are not the same/)
 
   const again = await planAction(operatorContext(ctx.store, 'ada'), request, NEVER)
-  assert.equal((await again.apply()).message, '2 targets put back in line.')
+  assert.equal((await again.apply()).message, '2 targets in 1 run put back in the queue.')
   const { planned, failed } = (await ctx.store.run(run))!.counts.targets
   assert.deepEqual({ planned, failed }, { planned: 2, failed: 1 })
 })

@@ -24,7 +24,7 @@ export type Action =
   | { readonly kind: 'cancel'; readonly run: RunId }
   /** Reverts the last action on each. */
   | { readonly kind: 'revert'; readonly runs: readonly RunId[] }
-  /** Puts targets with one kind of error back in line. */
+  /** Puts targets with one kind of error back in the queue. */
   | { readonly kind: 'retry'; readonly fingerprint: string }
 
 /** What an action can be about. */
@@ -76,7 +76,7 @@ export const ACTION_KEYS: readonly ActionKey[] = [
   {
     key: 'r',
     label: 'retry',
-    help: 'Puts the targets of a dead letter back in line, from their last saved pages.',
+    help: 'Puts the targets of a dead letter back in the queue, from their last saved pages.',
     views: ['letters'],
     action: ({ view, row }) =>
       view === 'letters' && row

@@ -1,14 +1,6 @@
 import { styleText } from 'node:util'
 import { safeText } from '../text/safe-text.ts'
-import {
-  LINES_MAX,
-  omitted,
-  type Cell,
-  type Column,
-  type Section,
-  type Span,
-  type Style,
-} from '../text/sentence.ts'
+import { type Cell, type Column, type Section, type Span, type Style } from '../text/sentence.ts'
 import { layout, type Line } from './table.ts'
 import { truncate, widthOf } from './width.ts'
 
@@ -108,21 +100,4 @@ export class TextWriter {
 function toSafeSpan(cell: Cell): Span {
   const { text, style } = typeof cell === 'string' ? { text: cell, style: undefined } : cell
   return { text: safeText(text), style }
-}
-
-/** Prints how many of a list were left out, if any, and where they are. */
-function printOmitted(writer: TextWriter, count: number, where: string): void {
-  if (count > 0) writer.paragraph(...omitted(count, where))
-}
-
-/** Prints each of the first, then how many there are beside them. */
-export function printFirst<T>(
-  writer: TextWriter,
-  all: readonly T[],
-  print: (one: T) => void,
-  where: string,
-  max = LINES_MAX,
-): void {
-  for (const one of all.slice(0, max)) print(one)
-  printOmitted(writer, all.length - max, where)
 }

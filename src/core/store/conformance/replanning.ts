@@ -58,7 +58,7 @@ async function failedRun(
 const statusesOf = async (store: Store, run: RunId): Promise<TargetStatus[]> =>
   (await listTargets(store, run)).map(({ status }) => status)
 
-/** What people do to targets: putting back in line, setting aside, going back. */
+/** What people do to targets: putting back in the queue, setting aside, going back. */
 export function replanTests(engine: Engine): void {
   test('failed targets that are reset go on from their cursor, and their run lives again', async () => {
     await using db = await engine.fresh()

@@ -145,7 +145,7 @@ export function runMoveTests(engine: Engine): void {
     await assertCountersConsistent(store, run)
   })
 
-  test('a run that is interrupted by a timeout has its targets back in line, and their holders are fenced', async () => {
+  test('a run that is interrupted by a timeout has its targets back in the queue, and their holders are fenced', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const worker = await registerWorker(store)

@@ -176,7 +176,7 @@ export function replanMethods(db: Database): Pick<Store, 'replan' | 'parkTargets
 }
 
 function noTarget(id: TargetId): NotFoundError {
-  return new NotFoundError(`target ${id}`, '`unstuck show RUN` lists those that need a person.')
+  return new NotFoundError(`target ${id}`, '`unstuck show RUN` lists those that need attention.')
 }
 
 function chosen({ run, groups, attemptsMax }: ReplanRequest): unknown[] {
@@ -274,7 +274,7 @@ async function reopenRun(connection: Connection, run: RunId): Promise<RunStatus>
   return row!.status
 }
 
-/** Puts targets back in line that were held when their run ended: nothing else would release them. */
+/** Puts targets back in the queue that were held when their run ended: nothing else would release them. */
 export async function fenceOff(
   connection: Connection,
   run: RunId,

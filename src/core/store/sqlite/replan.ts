@@ -136,7 +136,7 @@ function reopen(tx: Connection, run: string, now: number): string {
   return tx.get<{ status: string }>(REOPEN, { run, now })!.status
 }
 
-/** Puts targets back in line that were held when their run ended: nothing else would release them. */
+/** Puts targets back in the queue that were held when their run ended: nothing else would release them. */
 export function fenceOff(tx: Connection, run: string, now: number): void {
   for (const { group_name } of tx.all<{ group_name: string }>(FENCE_OFF, { run })) {
     addCounts(tx, run, group_name, { in_progress: -1, planned: 1 }, now)
@@ -146,7 +146,7 @@ export function fenceOff(tx: Connection, run: string, now: number): void {
 function targetState(tx: Connection, id: string): TargetState {
   const found = tx.get<TargetState>(TARGET_STATE, { id })
   if (!found)
-    throw new NotFoundError(`target ${id}`, '`unstuck show RUN` lists those that need a person.')
+    throw new NotFoundError(`target ${id}`, '`unstuck show RUN` lists those that need attention.')
   return found
 }
 
@@ -164,7 +164,7 @@ type Chosen = { group_name: string; status: TargetStatus; count: number }
 
 type ReplanPreview = ReplanResult & { source: string; status: RunStatus; rows: Chosen[] }
 
-/** What would be put back in line, and whether that opens the run again. */
+/** What would be put back in the queue, and whether that opens the run again. */
 function previewReplan(tx: Connection, request: ReplanRequest): ReplanPreview {
   const { source, status } = runState(tx, request.run)
   refuseOtherLive(tx, source, request.run)

@@ -106,6 +106,6 @@ function operation(n: number): NewOperation {
     selection: { sources: ['shop'], n },
     plan: n % 2 === 0 ? null : '0123456789abcdef',
     status: n === 3 ? 409 : 200,
-    result: `${n} targets put back in line`,
+    result: `${n} targets put back in the queue`,
   }
 }

@@ -240,11 +240,11 @@ describe('clean --delete', { concurrency: 2 }, () => {
     const refused = await ctx.runInteractively(['clean', '--delete', dead], [asked, 'y\n'])
     assert.equal(refused.code, 1, refused.text)
     assert.match(refused.text, /Type “delete 1 run” to continue:/)
-    assert.match(refused.text, /Those were not the words\.\nNothing was deleted\.\n$/)
+    assert.match(refused.text, /The phrase does not match\.\nNothing was deleted\.\n$/)
     assert.equal(await ctx.dump(), before)
     const done = await ctx.runInteractively(['clean', '--delete', dead], [asked, 'delete 1 run\n'])
     assert.equal(done.code, 0, done.text)
-    assert.ok(done.text.includes(`- Deleted ${shortId(dead)} of forgotten: 3 targets, 0 items.`))
+    assert.ok(done.text.includes(`- Run ${shortId(dead)} of forgotten with 3 targets is deleted.`))
     assert.equal(await ctx.store.run(dead), null)
   })
 
@@ -332,7 +332,7 @@ describe('clean --delete', { concurrency: 2 }, () => {
     symlinkSync(neighbour, link)
     const confirmed = ['--confirm', 'delete 1 run']
     const { stdout, stderr } = await ctx.cli(['clean', '--delete', run, ...confirmed], 3)
-    assert.match(stdout, /- Deleted \w+ of shop: 1 target, 0 items\.\n$/)
+    assert.match(stdout, /- Run \w+ of shop with 1 target is deleted\.\n$/)
     assert.match(stderr, /The files of \w+ in .* were not removed: .* leads somewhere else/)
     assert.ok(lstatSync(link).isSymbolicLink() && existsSync(logPath))
     assert.equal(await statusOf(ctx, run), undefined)

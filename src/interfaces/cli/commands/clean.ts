@@ -5,15 +5,19 @@ import {
   reportState,
   type CliContext,
   type CommandResult,
+  type Output,
 } from '../../../contracts/command.ts'
 import { argument, option } from '../../../contracts/options.ts'
+import { EXIT } from '../../../core/model/exit-codes.ts'
 import { UsageError } from '../../../core/model/errors.ts'
 import type { Run } from '../../../core/model/run.ts'
 import { formatDuration, humanizeDuration } from '../../../core/model/time.ts'
+import type { AssessedRun } from '../../../core/recovery/assess.ts'
 import { classifyRuns, cleanRuns, type ClassifiedRuns } from '../../../core/recovery/clean.ts'
 import type { OperatorContext } from '../../../core/recovery/context.ts'
 import type { Store } from '../../../core/store/store.ts'
 import { dataFolder } from '../../../lib/files/data-folder.ts'
+import type { Section } from '../../../lib/text/sentence.ts'
 import {
   NOTHING_LIVE,
   presentCleaning,
@@ -21,33 +25,44 @@ import {
   selectRuns,
   type CleanSelection,
 } from '../../../presenters/cleaning.ts'
+import {
+  applyDeletion,
+  deletionPlan,
+  deletionSentences,
+  planDeletion,
+  type DeletionResult,
+} from '../../../presenters/deletion.ts'
 import { findRun } from '../../../presenters/find.ts'
-import { confirm } from '../confirm.ts'
-import { deleteRuns } from '../deletion.ts'
+import { plural } from '../../../presenters/format.ts'
+import { confirm, confirmByTyping } from '../confirm.ts'
 
-const args = { runs: argument.rest('these runs only; else every dead one') }
+const args = { runs: argument.rest('only these runs; default: all dead runs') }
 const options = {
-  dryRun: option.flag('only show what would be done'),
-  auto: option.flag('ask nothing: for cron'),
-  age: option.duration('AGE', 'dead from this age on, instead of the age in the policy', undefined),
-  delete: option.flag('delete instead of marking: what is dead and what was cleaned before'),
-  withItems: option.flag('with --delete: the items that no other run has saved since go too'),
-  confirm: option.text('WORDS', 'with --delete: the words that would have to be typed'),
+  dryRun: option.flag('print what would be done, and change nothing'),
+  auto: option.flag('do not ask; for cron'),
+  age: option.duration(
+    'AGE',
+    'age from which a run is dead; default: `abandonAfter` of its policy',
+    undefined,
+  ),
+  delete: option.flag('delete dead runs and those cleaned before, instead of marking'),
+  withItems: option.flag('with --delete: also the items that no other run has saved since'),
+  confirm: option.text('WORDS', 'with --delete: the phrase that is asked for, given in advance'),
 }
 type Clean = CliContext<typeof args, typeof options>
 
 export const command = defineCommand({
   examples: [
-    'unstuck clean --dry-run          # the table, and nothing else',
-    'unstuck clean                    # the table, a question, then it marks the dead',
-    'unstuck clean --auto --age 48h   # for cron: asks nothing',
-    'unstuck clean --delete 4f2a91bc  # the only way to delete; wants the words typed',
+    'unstuck clean --dry-run          # only print the plan',
+    'unstuck clean                    # print the plan, ask, then mark the dead runs',
+    'unstuck clean --auto --age 48h   # for cron: does not ask',
+    'unstuck clean --delete 4f2a91bc  # the only way to delete; asks for a phrase',
   ],
   args,
   options,
 
   async run(context) {
-    const { options, database, output, json } = context
+    const { options, output } = context
     if (options.withItems && !options.delete)
       throw new UsageError('--with-items goes with --delete.')
     if (options.confirm !== undefined && !options.delete)
@@ -64,12 +79,7 @@ export const command = defineCommand({
       await classifyRuns(operator, options.age),
     )
     if (!options.delete) return markDead(context, operator, classified)
-    const base = dataFolder(await database.address(), process.cwd())
-    return deleteRuns(
-      operator,
-      { dead: classified.dead, ended },
-      { ...options, base, output, json },
-    )
+    return deleteRuns(context, operator, { dead: classified.dead, ended })
   },
 })
 
@@ -121,12 +131,8 @@ async function markDead(
   const { question } = presentCleaning(classified, [], { ...request, isDone: false })
   const summary = presentSummary(classified)
   const isShown = question && !auto && !json
-  if (isShown) {
-    const writer = output.makeWriter()
-    writer.sections(summary.sections)
-    await output.write(writer.toString())
-  }
-  const agreed = { yes: auto, alternative: 'add --auto, or --dry-run to only look' }
+  if (isShown) await writeSections(output, summary.sections)
+  const agreed = { yes: auto, alternative: 'add --auto, or --dry-run for a preview' }
   // Without a question no run can be marked; each is reported with its reason.
   const isDone = !question || (await confirm(output, question, agreed))
   const cleaned = isDone ? await cleanRuns(operator, dead) : []
@@ -140,4 +146,55 @@ async function markDead(
       writer.sections(presented.sections.slice(summary.sections.length))
     },
   }
+}
+
+const NOTHING_DELETED: DeletionResult = { deleted: [], left: [], failures: [] }
+
+/** Lists what would be deleted, asks for the phrase, and deletes. Runs that changed meanwhile are kept. */
+async function deleteRuns(
+  { options, database, output, json }: Clean,
+  operator: OperatorContext,
+  { dead, ended }: { dead: readonly AssessedRun[]; ended: readonly Run[] },
+): Promise<CommandResult> {
+  const { dryRun, withItems } = options
+  const base = dataFolder(await database.address(), process.cwd())
+  const runs = [...dead.map(({ run }) => run), ...ended]
+  const planned = await planDeletion(operator.store, runs, { base, withItems })
+  const plan: Section = { heading: null, sentences: deletionPlan(planned, withItems) }
+  const asks = planned.length > 0 && !dryRun
+  if (asks && !json) await writeSections(output, [plan])
+  const words = `delete ${plural(planned.length, 'run')}`
+  const isConfirmed = asks && (await confirmByTyping(output, words, options.confirm))
+  const result = isConfirmed
+    ? await applyDeletion(operator, planned, { dead, withItems })
+    : NOTHING_DELETED
+  for (const failure of result.failures) output.note(failure)
+  const isAllGone = result.left.length === 0 && result.failures.length === 0
+  return {
+    data: {
+      runs: planned.map(({ run: { id: run, source, status }, targets, items, folders }) => ({
+        run,
+        source,
+        status,
+        targets,
+        items,
+        folders,
+      })),
+      deleted: result.deleted,
+      dryRun,
+    },
+    print: (writer) => {
+      if (!asks) writer.sections([plan])
+      if (asks && !isConfirmed) writer.paragraph('The phrase does not match.')
+      if (planned.length === 0) return
+      for (const sentence of deletionSentences(result)) writer.paragraph(...sentence)
+    },
+    exitCode: asks && !isConfirmed ? EXIT.failed : isAllGone ? EXIT.done : EXIT.needsAttention,
+  }
+}
+
+async function writeSections(output: Output, sections: readonly Section[]): Promise<void> {
+  const writer = output.makeWriter()
+  writer.sections(sections)
+  await output.write(writer.toString())
 }

@@ -117,7 +117,7 @@ describe('resume', { concurrency: 2 }, () => {
     await assertUnchanged(ctx, async () => {
       const { stdout } = await ctx.cli(['resume', run, '--dry-run'])
       assert.match(stdout, /^Run \w{8} of shop, which is failed, would be opened again\.$/m)
-      assert.match(stdout, /^1 failed or held target would be put back in line\.$/m)
+      assert.match(stdout, /^1 failed or held target would be put back in the queue\.$/m)
       assert.match(stdout, /^Nothing was changed\.$/m)
     })
     const planned = await ctx.json(['resume', run, '--dry-run'])
@@ -304,7 +304,7 @@ describe('reset-failed', { concurrency: 2 }, () => {
       const { stdout } = await ctx.cli(['reset-failed', '--dry-run'])
       assert.match(
         stdout,
-        /^- shop: 1 target would be back in line in run \w{8}, which would be open again\.$/m,
+        /^1 target of run \w{8} of shop would be back in the queue, and the run would be open again\.$/m,
       )
     })
     assert.deepEqual(await ctx.json(['reset-failed', '--yes']), {
@@ -314,7 +314,7 @@ describe('reset-failed', { concurrency: 2 }, () => {
     })
     assert.equal(await targetStatus(ctx, newest.failed), 'planned')
     assert.equal(await targetStatus(ctx, old.failed), 'failed')
-    assert.match((await ctx.cli(['reset-failed'])).stdout, /^No failed target fits\./)
+    assert.match((await ctx.cli(['reset-failed'])).stdout, /^No failed target matches\./)
   })
 
   test('--source, --group and --max-attempts select; a run can be named', async () => {
@@ -329,7 +329,7 @@ describe('reset-failed', { concurrency: 2 }, () => {
     assert.equal(await counted(run, '--max-attempts', '4'), 1)
     assert.equal(await counted(run, '--group', 'TX'), 0)
     const { stdout, stderr } = await ctx.cli(['reset-failed', run, '--yes', '--group', 'CB'])
-    assert.match(stdout, /^No failed target fits\./)
+    assert.match(stdout, /^No failed target matches\./)
     assert.match(stderr, /^Note: there is no group CB; did you mean CA\?$/m)
     await ctx.cli(['reset-failed', run, '--source', 'shop'], 2)
     await ctx.cli(['reset-failed', '--max-attempts', '0'], 2)
@@ -343,7 +343,7 @@ describe('reset-failed', { concurrency: 2 }, () => {
     const { run } = await endedCrawl(ctx)
     await assertUnchanged(ctx, async () => {
       const { stderr } = await ctx.cli(['reset-failed'], 2)
-      assert.match(stderr, /Put 1 failed target of 1 run back in line\?.*add --yes/)
+      assert.match(stderr, /Put 1 failed target of 1 run back in the queue\?.*add --yes/)
     })
     const newer = await enqueueCrawl(ctx.store, 1)
     await assertUnchanged(ctx, async () => {
@@ -374,19 +374,19 @@ describe('park and unpark', { concurrency: 2 }, () => {
       const planned = await ctx.json(['park', held.target, '--dry-run'])
       assert.deepEqual([planned.parked, planned.dryRun], [0, true])
       const { stdout } = await ctx.cli(['park', held.target, '--dry-run'])
-      assert.match(stdout, /^- \w{8} a: would be parked\.\nNothing was changed\.\n$/)
+      assert.match(stdout, /^1 target would be parked\.\nNothing was changed\.\n$/)
     })
 
     const twice = [shortId(held.target), held.target]
-    const { stdout } = await ctx.cli(['park', ...twice, '--because', 'the city has moved'])
-    assert.match(stdout, /^- \w{8} a: is parked\.\nUndo: .*\n$/)
+    const { stdout } = await ctx.cli(['park', ...twice, '--because', 'moved'])
+    assert.match(stdout, /^1 target is parked\.\nUndo: .*\n$/)
     const parked = await getTarget(ctx.store, held.target)
-    assert.deepEqual([parked.status, parked.lastError], ['parked', 'the city has moved'])
+    assert.deepEqual([parked.status, parked.lastError], ['parked', 'moved'])
     await assert.rejects(savePage(ctx.store, held), { code: 'E_LEASE_LOST' })
 
     await assertUnchanged(ctx, async () => {
       assert.deepEqual(await ctx.json(['unpark', held.target, '--dry-run']), {
-        items: [{ run, targets: 1, reopened: false }],
+        items: [{ run, source: 'shop', targets: 1, reopened: false }],
         targets: 1,
         dryRun: true,
       })
@@ -402,10 +402,10 @@ describe('park and unpark', { concurrency: 2 }, () => {
     const run = await enqueueCrawl(ctx.store, ['a'])
     const { target } = await claimOne(ctx.store, await ctx.registerLiveWorker('shop'))
     const { stdout } = await ctx.cli(['park', target])
-    assert.match(stdout, /^Nothing else was open in run \w{8}: it is failed now\.$/m)
+    assert.match(stdout, /^No other target of run \w{8} was open: it is failed now\.$/m)
     assert.equal(await statusOf(ctx, run), 'failed')
     const data = await ctx.json(['unpark', '--run', run])
-    assert.deepEqual(data.items, [{ run, targets: 1, reopened: true }])
+    assert.deepEqual(data.items, [{ run, source: 'shop', targets: 1, reopened: true }])
     assert.equal(await statusOf(ctx, run), 'interrupted')
   })
 
@@ -414,9 +414,15 @@ describe('park and unpark', { concurrency: 2 }, () => {
     const { run, done, failed } = await endedCrawl(ctx)
     await assertUnchanged(ctx, async () => {
       const { stdout } = await ctx.cli(['park', done])
-      assert.match(stdout, /^- \w{8} c: stays as it is, done\.\nNothing was changed\.\n$/)
+      assert.match(
+        stdout,
+        /^0 targets are parked\.\nUnchanged: \w{8} \(done\)\.\nNothing was changed\.\n$/,
+      )
       const unparked = await ctx.cli(['unpark', failed])
-      assert.match(unparked.stdout, /^- \w{8} a: stays as it is, failed\.\nNothing is parked/)
+      assert.match(
+        unparked.stdout,
+        /^No target is parked or stuck\. Unchanged: \w{8} \(failed\)\.\nNothing was changed/,
+      )
       assert.equal((await ctx.json(['unpark', '--run', run, '--group', 'CA'])).targets, 0)
     })
     const data = await ctx.json(['park', failed])
@@ -458,8 +464,11 @@ describe('rewind', { concurrency: 2 }, () => {
     const to = ['--to', '1', '--next', next, '--cursor', '{"seen":[1]}']
     await assertUnchanged(ctx, async () => {
       const { stdout } = await ctx.cli(['rewind', held.target, ...to, '--dry-run'])
-      assert.match(stdout, /^\w{8} a would go back from page 3 to 1: page 2 would be fetched next/m)
-      assert.match(stdout, /^Who works on it now would lose it\.$/m)
+      assert.match(
+        stdout,
+        /^Target \w{8} a would be rewound from page 3 to page 1: page 2 would be fetched next/m,
+      )
+      assert.match(stdout, /^The worker that has it now would lose it\.$/m)
     })
 
     const data = await ctx.json(['rewind', held.target, ...to])
@@ -476,7 +485,10 @@ describe('rewind', { concurrency: 2 }, () => {
     await using ctx = await createCliTestContext()
     const { run, done } = await endedCrawl(ctx)
     const { stdout } = await ctx.cli(['rewind', done, '--to', '0'])
-    assert.match(stdout, /^\w{8} c is back from page 2 to 0: page 1 is fetched next\.$/m)
+    assert.match(
+      stdout,
+      /^Target \w{8} c is rewound from page 2 to page 0: page 1 is fetched next\.$/m,
+    )
     assert.match(stdout, /^Run \w{8} is open again\.$/m)
     assert.deepEqual(
       [await targetStatus(ctx, done), await statusOf(ctx, run)],

@@ -1,34 +1,29 @@
 import { UsageError } from '../../../core/model/errors.ts'
 import type { Run } from '../../../core/model/run.ts'
-import { resetFailed as resetFailedTargets } from '../../../core/recovery/operator-actions.ts'
 import type { Store } from '../../../core/store/store.ts'
-import {
-  describeReplanned,
-  describeNextStart,
-  parkHint,
-} from '../../../presenters/target-actions.ts'
+import { resetFailed } from '../../../presenters/target-actions.ts'
 import { confirm } from '../confirm.ts'
 import { findRun, findTargets } from '../../../presenters/find.ts'
 import { describeUnknownGroups } from '../unknown-groups.ts'
-import { printFirst } from '../../../lib/terminal/text-writer.ts'
 import { plural } from '../../../presenters/format.ts'
-import { defineCommand } from '../../../contracts/command.ts'
+import { defineCommand, presentAction } from '../../../contracts/command.ts'
 import { argument, option } from '../../../contracts/options.ts'
-
-type ResetResult = { run: string; source: string; targets: number; reopened: boolean }
 
 export const command = defineCommand({
   examples: [
     'unstuck reset-failed --dry-run',
-    'unstuck reset-failed --max-attempts 3 --group CA TX  # only those tried at most three times',
+    'unstuck reset-failed --max-attempts 3 --group CA TX  # only those with at most three attempts',
     'unstuck reset-failed 4f2a91bc --yes',
   ],
   args: { run: argument.optional('the run; without it the newest run of each source') },
   options: {
     source: option.text('SOURCE', 'only the newest run of this source'),
-    target: option.texts('TARGET', 'of a run: only these, by their last 8 digits or full ids'),
+    target: option.texts(
+      'TARGET',
+      'with a run: only these targets, by their last 8 digits or full ids',
+    ),
     group: option.texts('GROUP', 'only targets of these groups'),
-    maxAttempts: option.count('N', 'only targets that were tried at most so often', undefined),
+    maxAttempts: option.count('N', 'only targets with at most N attempts', undefined),
     dryRun: option.flag('print what would be done, and change nothing'),
     yes: option.flag('do not ask', '-y'),
   },
@@ -52,52 +47,21 @@ export const command = defineCommand({
       maxAttempts: options.maxAttempts,
       groups: options.group.length > 0 ? options.group : undefined,
     }
-    const planned: ResetResult[] = []
-    for (const run of runs) {
-      const counted = await resetFailedTargets(context, run.id, { ...chosen, dryRun: true })
-      if (counted.targets > 0) planned.push({ run: run.id, source: run.source, ...counted })
-    }
-    const total = totalTargets(planned)
-    const question = `Put ${plural(total, 'failed target')} of ${plural(planned.length, 'run')} back in line?`
-    const yes = { yes: options.yes, alternative: 'add --yes, or --dry-run to only look' }
+    const planned = await resetFailed(context, runs, { ...chosen, dryRun: true })
+    const matching = planned.items.filter(({ targets }) => targets > 0)
+    const total = planned.targets
+    const question = `Put ${plural(total, 'failed target')} of ${plural(matching.length, 'run')} back in the queue?`
+    const yes = { yes: options.yes, alternative: 'add --yes, or --dry-run for a preview' }
     const agreed = total > 0 && !options.dryRun && (await confirm(output, question, yes))
-    const done: ResetResult[] = []
-    for (const { run, source } of agreed ? planned : []) {
-      done.push({ run, source, ...(await resetFailedTargets(context, run, chosen)) })
-    }
-    const items = agreed ? done : planned
-    return {
-      data: {
-        items,
-        targets: totalTargets(items),
-        dryRun: options.dryRun || (total > 0 && !agreed),
-      },
-      print: (writer) => {
-        if (total === 0)
-          return writer.paragraph(
-            'No failed target fits. `unstuck status` lists what needs attention.',
-          )
-        const print = ({ run, source, ...back }: ResetResult): void =>
-          writer.paragraph(`- ${source}: ${describeReplanned(run, back, !agreed)}`)
-        printFirst(
-          writer,
-          items,
-          print,
-          `${plural(totalTargets(items), 'target')} in all, \`--json\` has each run`,
-        )
-        if (!agreed) writer.paragraph('Nothing was changed.')
-        else {
-          const changed = runs.filter(({ id }) => items.some(({ run }) => run === id))
-          writer.paragraph([describeNextStart(changed), ...parkHint(changed)].join(' '))
-        }
-      },
-    }
+    const changed = runs.filter(({ id }) => matching.some(({ run }) => run === id))
+    const result = agreed
+      ? await resetFailed(context, changed, { ...chosen, dryRun: false })
+      : planned
+    const items = agreed ? result.items : matching
+    const dryRun = options.dryRun || (total > 0 && !agreed)
+    return presentAction({ items, targets: result.targets, dryRun }, result)
   },
 })
-
-function totalTargets(items: readonly ResetResult[]): number {
-  return items.reduce((total, { targets }) => total + targets, 0)
-}
 
 const RUNS_MAX = 500
 

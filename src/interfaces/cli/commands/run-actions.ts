@@ -1,4 +1,4 @@
-import { defineCommand } from '../../../contracts/command.ts'
+import { defineCommand, presentAction } from '../../../contracts/command.ts'
 import { argument, option } from '../../../contracts/options.ts'
 import type { Run } from '../../../core/model/run.ts'
 import type { OperatorContext } from '../../../core/recovery/context.ts'
@@ -48,15 +48,7 @@ function defineRunAction<R extends ActionResult>(
       const context = await openContext()
       const run = await findRun(context.store, args.run)
       const result = await act(context, run, { dryRun, because: because || undefined })
-      const { sentences, undo } = result
-      const isUndoShown = sentences.some((sentence) => sentence.includes(undo?.command ?? ''))
-      return {
-        data: { ...actionResultView(result), ...more(result, run) },
-        print: (writer) => {
-          for (const sentence of sentences) writer.paragraph(sentence)
-          if (undo && !isUndoShown) writer.paragraph(`Undo: \`${undo.command}\``)
-        },
-      }
+      return presentAction({ ...actionResultView(result), ...more(result, run) }, result)
     },
   })
 }

@@ -69,9 +69,9 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       assert.deepEqual(untouched, ['failed', 'failed', 'failed', 'parked'])
       assert.match(
         preview.summary,
-        /^3 targets in 1 run would be put back in line.* 1 run refused\.$/,
+        /^3 targets in 1 run would be put back in the queue.* Run \w{8} refused: /,
       )
-      assert.equal(done.summary, '3 targets in 1 run put back in line. 1 run refused.')
+      assert.match(done.summary, /^3 targets in 1 run put back in the queue\. Run \w{8} refused: /)
       assert.deepEqual({ ...done, dryRun: true, summary: preview.summary }, preview)
       const byRun = new Map<string, any>(done.runs.map((one: any) => [one.run, one]))
       assert.deepEqual(byRun.get(a), { run: a, targets: 3, refused: null })
@@ -84,7 +84,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       assert.deepEqual(await statuses(api, b), ['failed', 'failed', 'failed', 'parked'])
     })
 
-    test('parked ones that go back in line can be parked again', async () => {
+    test('parked ones that go back in the queue can be parked again', async () => {
       await using api = await createApiClient({ engine })
       const run = await createFailedRun(api, 'a')
       const which = { source: 'a', statuses: ['parked'] }

@@ -49,7 +49,7 @@ export const DEAD_LETTER_ROUTES = [
   }),
 
   defineRoute('POST /api/dead-letters/retry', {
-    summary: `Put dead letters back in line, each from its last saved page: ${RETRY_MAX} in a call.`,
+    summary: `Put dead letters back in the queue, each from its last saved page: ${RETRY_MAX} in a call.`,
     body: v.strictObject({
       fingerprint: v.optional(fingerprint),
       source: v.optional(source),

@@ -92,7 +92,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
 }
 
 describe('reset-failed and unpark', { concurrency: 2 }, () => {
-  test('failed ones go back in line by group and attempts; parked ones can be parked again', async () => {
+  test('failed ones go back in the queue by group and attempts; parked ones can be parked again', async () => {
     await using api = await createApiClient()
     const { store } = api.ctx
     const targets = ['CA', 'CA', 'TX', 'TX'].map((group, n) => ({ key: `t${n}`, group }))
@@ -116,7 +116,7 @@ describe('reset-failed and unpark', { concurrency: 2 }, () => {
     assert.deepEqual([none.targets, one.targets, one.undo, parked.targets], [0, 1, null, 1])
     assert.match(
       textOf(one),
-      /^1 target back in line in run \w{8}, which is open again\. They go on/,
+      /^1 target of run \w{8} of \S+ is back in the queue, and the run is open again\. Work continues/,
     )
     assert.deepEqual(back, ['failed', 'failed', 'planned', 'planned'])
     const last = (await listTargets(store, run))[3]!
@@ -145,7 +145,8 @@ describe('delete', { concurrency: 2 }, () => {
     assert.ok(existsSync(outputDir))
     const gone = await api.del(path, { confirm: words, withItems: true })
 
-    const run = `Run ${shortId(begun.run)} of a with 1 target and 3 items`
+    const contents = `1 target, 3 items, its files in ${planned.folders[0]}`
+    const run = `Run ${shortId(begun.run)} of a with ${contents}`
     assert.equal(planned.summary, `${run} would be deleted for good.`)
     assert.deepEqual({ ...planned, dryRun: false, summary: `${run} is deleted.` }, gone)
     assert.equal(gone.undo, null)

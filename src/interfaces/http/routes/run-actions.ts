@@ -42,7 +42,7 @@ export const RUN_ACTION_ROUTES = [
   runActionRoute(revert, 'revert', 'Undo the last clean, cancel, fail or recovery of a run.'),
 
   defineRoute('POST /api/runs/:run/reset-failed', {
-    summary: 'Put failed targets back in line, from their last saved pages.',
+    summary: 'Put failed targets back in the queue, from their last saved pages.',
     params: runParams,
     body: v.strictObject({
       groups,
@@ -52,12 +52,12 @@ export const RUN_ACTION_ROUTES = [
     response: 'actionResult',
     async handle({ params, body, context }) {
       const run = await findRun(context.store, params.run)
-      return actionResultView(await resetFailed(context, run.id, body))
+      return actionResultView(await resetFailed(context, [run], body))
     },
   }),
 
   defineRoute('POST /api/runs/:run/unpark', {
-    summary: 'Put parked and held targets back in line, from their last saved pages.',
+    summary: 'Put parked and held targets back in the queue, from their last saved pages.',
     params: runParams,
     body: v.strictObject({
       targets: v.optional(v.pipe(v.array(fullId), v.minLength(1), v.maxLength(TARGETS_MAX))),
@@ -72,7 +72,7 @@ export const RUN_ACTION_ROUTES = [
         if (target.run === run.id) continue
         throw new UsageError(`Target ${shortId(target.id)} is not one of run ${shortId(run.id)}.`)
       }
-      return actionResultView(await unpark(context, run.id, { ...body, targets }))
+      return actionResultView(await unpark(context, [run], { ...body, targets }))
     },
   }),
 

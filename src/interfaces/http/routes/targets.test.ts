@@ -38,7 +38,7 @@ describe('targets', { concurrency: 2 }, () => {
     )
     assert.match(
       textOf(parked),
-      /^3 targets are parked\. Nothing else was open in run \w{8}: it is failed now\./,
+      /^3 targets are parked\. No other target of run \w{8} was open: it is failed now\./,
     )
     assert.equal(parked.undo.calls.length, 2)
     assert.deepEqual(await statuses(api, run), ['planned', 'planned'])
@@ -71,7 +71,7 @@ describe('targets', { concurrency: 2 }, () => {
     const back = await api.post(at('unpark'))
     const nothing = await api.post(at('reset'), {}, 409)
 
-    // It had failed: put back in line it would not be what it was.
+    // It had failed: put back in the queue it would not be what it was.
     assert.equal(parked.undo, null)
     assert.match(wrong.error.message, /unstuck unpark/)
     assert.deepEqual([back.targets, back.run.id], [1, run])
@@ -104,7 +104,7 @@ describe('targets', { concurrency: 2 }, () => {
 
     assert.match(
       textOf(planned),
-      /would go back from page 2 to 0.*Nothing was changed\. Once done it has no undo\.$/,
+      /would be rewound from page 2 to page 0.*Nothing was changed\. A rewind cannot be reverted\.$/,
     )
     assert.match(ahead.error.message, /it can only go back/)
     assert.match(unknown.error.message, /The address of page 2 is not stored/)

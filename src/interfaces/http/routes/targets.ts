@@ -3,7 +3,7 @@ import { presentExplanation } from '../../../presenters/explain.ts'
 import { actionsOfTargets } from '../../../presenters/allowed-actions.ts'
 import { actionResultView, TARGETS_MAX } from '../../../presenters/action-result.ts'
 import { park, resetTarget, rewind, unpark } from '../../../presenters/target-actions.ts'
-import { findTarget, findTargets } from '../../../presenters/find.ts'
+import { findRun, findTarget, findTargets } from '../../../presenters/find.ts'
 import { toJson } from '../../../presenters/presented.ts'
 import { defineRoute } from '../../../contracts/route.ts'
 import { because, fullId, wholeNumber } from '../request-fields.ts'
@@ -48,18 +48,19 @@ export const TARGET_ROUTES = [
   }),
 
   defineRoute('POST /api/targets/:target/unpark', {
-    summary: 'Put one parked or held target back in line.',
+    summary: 'Put one parked or held target back in the queue.',
     params: targetParams,
     body: v.strictObject({ dryRun }),
     response: 'actionResult',
     async handle({ params, body, context }) {
       const target = await findTarget(context.store, params.target)
-      return actionResultView(await unpark(context, target.run, { targets: [target], ...body }))
+      const run = await findRun(context.store, target.run)
+      return actionResultView(await unpark(context, [run], { targets: [target], ...body }))
     },
   }),
 
   defineRoute('POST /api/targets/:target/reset', {
-    summary: 'Put one failed target back in line.',
+    summary: 'Put one failed target back in the queue.',
     params: targetParams,
     body: v.strictObject({ dryRun }),
     response: 'actionResult',
