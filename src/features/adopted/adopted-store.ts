@@ -20,7 +20,7 @@ import {
   runTotals,
   targetTotals,
 } from './runs/target-lists.ts'
-import { applyVerdictsToRows, cancelRow, moveRow } from './runs/verdicts.ts'
+import { applyVerdictsToRows, moveRow } from './runs/verdicts.ts'
 
 export type AdoptedStoreOptions = {
   /** Unstuck's own database, which tables without a `db` are in. */
@@ -81,7 +81,7 @@ export async function withAdoptedTables(
     async moveRun(move) {
       if (!isAdoptedId(move.run)) return store.moveRun(move)
       await reconciler.reconcileIfDue()
-      return move.to === 'cancelled' ? cancelRow(context, move) : moveRow(context, move)
+      return moveRow(context, move)
     },
     async settle(run, lost) {
       if (run !== undefined && isAdoptedId(run)) {

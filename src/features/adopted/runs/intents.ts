@@ -6,12 +6,11 @@ import { sanitizeLine } from '../sanitize-line.ts'
 import type { Mapping } from '../mapping.ts'
 import type { AdoptedStore, IntentResult, NewIntent } from '../store/store.ts'
 import type { AdoptedRow, RowChange } from '../table/table.ts'
-import { isWaiting } from './row-queries.ts'
 import type { ResumeHooks } from './callbacks.ts'
 import type { ResolvedRow } from './row-run.ts'
 import type { AdoptedRows } from './rows.ts'
 import { encodeSnapshot, hashRow, snapshotBefore, writtenValues } from './row-hash.ts'
-import { runStatusOf, targetStatusOf } from './status-mapping.ts'
+import { isWaiting, runStatusOf, targetStatusOf } from './status-mapping.ts'
 
 /** What the operations on rows need. */
 export type AdoptedContext = {

@@ -26,7 +26,8 @@ export function observe(
   const owner = row.owner === null ? null : sanitizeLine(row.owner)
   const host = owner ?? mapping.name
   const lastHeartbeatAt =
-    lastHeartbeatOf(row, now + leaseMs) ?? (expectsHeartbeat ? lastProgressOf(row) : null)
+    lastHeartbeatOf(row, now + leaseMs) ??
+    (expectsHeartbeat ? latestOf([row.startedAt, row.activityAt]) : null)
   const evidence: Evidence = {
     presence: 'unknown',
     presenceKind: 'none',
@@ -76,13 +77,11 @@ function lastHeartbeatOf(
   latest: Millis,
 ): Millis | null {
   if (heartbeatAt === null) return null
-  const others = [startedAt, activityAt].filter((at) => at !== null).filter((at) => at <= latest)
-  return Math.max(heartbeatAt, ...others)
+  const others = [startedAt, activityAt].filter((at) => at !== null && at <= latest)
+  return latestOf([heartbeatAt, ...others])
 }
 
-/** When a target was claimed, or last progressed. */
-function lastProgressOf({ startedAt, activityAt }: AdoptedRow): Millis | null {
-  return startedAt === null || activityAt === null
-    ? (startedAt ?? activityAt)
-    : Math.max(startedAt, activityAt)
+export function latestOf(times: readonly (Millis | null)[]): Millis | null {
+  const known = times.filter((at) => at !== null)
+  return known.length > 0 ? Math.max(...known) : null
 }

@@ -3,7 +3,7 @@ import { isUnchanged } from '../../../core/decide/revert.ts'
 import { NotFoundError, RefusedError } from '../../../core/model/errors.ts'
 import { shortId, type RunId, type TargetId } from '../../../core/model/id.ts'
 import { isLive, type Run } from '../../../core/model/run.ts'
-import { describeOrigin, type RunOrigin } from '../../../core/model/traits.ts'
+import { describeOrigin } from '../../../core/model/traits.ts'
 import type { TargetStatus } from '../../../core/model/target.ts'
 import type {
   AuditInfo,
@@ -13,12 +13,11 @@ import type {
   ParkedTarget,
 } from '../../../core/store/store.ts'
 import { applyOperation, type AdoptedContext } from './intents.ts'
-import type { Mapping } from '../mapping.ts'
 import type { ResolvedRow } from './row-run.ts'
 import { allRows, statusValuesIn } from './row-queries.ts'
 import { snapshotIn } from './row-hash.ts'
 import { changeFor } from './verdicts.ts'
-import { missingStatusMessage, statusValueAfter } from './status-mapping.ts'
+import { requireParkedValue, requireStatusValue } from './status-mapping.ts'
 
 /** Operator actions on adopted rows. */
 
@@ -70,8 +69,8 @@ async function selectRows(
   request: ReplanRequest,
 ): Promise<ResolvedRow[]> {
   const { statuses, targets, groups, attemptsMax, reopen } = request
-  const { kind, table } = await tableOf(rows, run.traits.origin!)
-  if (kind === 'runs') {
+  const table = (await rows.tables.find(run.traits.origin!.table))!
+  if (table.mapping.kind === 'runs') {
     const resolved = await rows.resolveId(run.id)
     const hasEnded = resolved && !isLive(resolved.run.status) && resolved.run.status !== 'succeeded'
     const isSelected = targets?.includes(resolved?.target.id ?? '') ?? true
@@ -102,8 +101,7 @@ async function selectRows(
 export async function revertRows(context: AdoptedContext, revert: RevertRequest): Promise<boolean> {
   const { rows } = context
   const run = await requireRun(context, revert.run)
-  const { kind } = await tableOf(rows, run.traits.origin!)
-  if (kind === 'targets') {
+  if (run.kind === 'crawl') {
     let count = 0
     for (const { id, status } of revert.targets) {
       const resolved = await rows.resolveId(id)
@@ -164,9 +162,7 @@ export async function parkRows(
     }
     const from: TargetStatus = resolved.target.status
     if (from === 'done' || from === 'parked') continue
-    const status = mapping.statusValues.parked[0] ?? mapping.statusValues.stuck[0]
-    if (status === undefined)
-      throw new RefusedError(`${missingStatusMessage(mapping, 'park', ['parked', 'stuck'])}.`)
+    const status = requireParkedValue(mapping)
     const change = changeFor(mapping, 'park', { status, because, now: resolved.now })
     const operation = { action: 'park', actor, because, evidence: null, target: id, change }
     if (await applyOperation(context, resolved, operation))
@@ -179,18 +175,6 @@ async function requireRun({ rows }: AdoptedContext, id: RunId): Promise<Run> {
   const run = await rows.run(id)
   if (!run) throw new NotFoundError(`run ${id}`, '`unstuck runs` lists them.')
   return run
-}
-
-async function tableOf(rows: AdoptedContext['rows'], { table: name }: RunOrigin) {
-  const table = (await rows.tables.available()).find(({ mapping }) => mapping.name === name)!
-  return { table, kind: table.mapping.kind }
-}
-
-function requireStatusValue(mapping: Mapping, action: 'resume'): string {
-  const found = statusValueAfter(mapping, action)
-  if ('missing' in found)
-    throw new RefusedError(`${missingStatusMessage(mapping, action, found.missing)}.`)
-  return found.value
 }
 
 function rowLabel({ table, row }: ResolvedRow): string {

@@ -30,15 +30,8 @@ export function snapshotBefore(
   row: AdoptedRow,
   change: RowChange,
 ): RowSnapshot {
-  const fields: Readonly<Record<string, keyof AdoptedColumns>> = {
-    status: 'status',
-    finishedAt: 'finishedAt',
-    error: 'error',
-    owner: 'owner',
-    heartbeatAt: 'heartbeatAt',
-  }
   const names = [
-    ...Object.keys(change).flatMap((field) => columns[fields[field]!] ?? []),
+    ...Object.keys(change).flatMap((field) => columns[field as keyof AdoptedColumns] ?? []),
     ...Object.keys(change.restore ?? {}),
   ]
   return Object.fromEntries(

@@ -38,7 +38,7 @@ export class RowLocator {
     const known = this.#remembered(id) ?? (await this.#adopted.rememberedRows([id]))[0]
     const ref = known ?? (await this.#search(id))
     if (!ref) return null
-    const table = (await this.#tables.available()).find(({ mapping }) => mapping.name === ref.table)
+    const table = await this.#tables.find(ref.table)
     if (!table) this.#tables.throwIfUnreadable(ref.table)
     return table ? { table, key: ref.key } : null
   }

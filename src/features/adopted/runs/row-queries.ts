@@ -1,9 +1,9 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
-import { isLive, LIVE_STATUSES, type RunStatus } from '../../../core/model/run.ts'
+import { LIVE_STATUSES, type RunStatus } from '../../../core/model/run.ts'
 import type { TargetStatus } from '../../../core/model/target.ts'
-import type { Mapping } from '../mapping.ts'
 import type { AdoptedRow, AdoptedTable, RowFilter } from '../table/table.ts'
-import { isMapped, runStatusOf, targetStatusOf, statusValuesFor } from './status-mapping.ts'
+import { positionOf, type ListPosition } from './cursor.ts'
+import { isMapped, statusOf, statusValuesFor } from './status-mapping.ts'
 
 const PAGE_SIZE = 5_000
 
@@ -17,6 +17,16 @@ export async function liveRows(table: AdoptedTable): Promise<AdoptedRow[]> {
   return allRows(table, { statusValues })
 }
 
+/** Reads a page of rows, and the position after it; null: these are the last. */
+export async function readPage(
+  table: AdoptedTable,
+  filter: RowFilter,
+): Promise<{ page: AdoptedRow[]; next: ListPosition | null }> {
+  const found = await table.rows({ ...filter, limit: filter.limit + 1 })
+  const page = found.slice(0, filter.limit)
+  return { page, next: found.length > filter.limit ? positionOf(page.at(-1)!) : null }
+}
+
 /** Reads all rows that match, page by page. */
 export async function allRows(
   table: AdoptedTable,
@@ -25,31 +35,13 @@ export async function allRows(
   const all: AdoptedRow[] = []
   for (;;) {
     const last = all.at(-1)
-    const after = last && { after: { startedAt: last.startedAt, key: last.key } }
+    const after = last && { after: positionOf(last) }
     const page = await table.rows({ ...filter, ...after, limit: PAGE_SIZE })
     all.push(...page)
     if (page.length < PAGE_SIZE) return all
     // SQLite queries block the event loop.
     await yieldToEventLoop()
   }
-}
-
-/** Not ended. */
-export function isOpen(mapping: Mapping, statusValue: string): boolean {
-  if (mapping.kind === 'runs') return isLive(runStatusOf(mapping, statusValue))
-  const status = targetStatusOf(mapping, statusValue)
-  return status === 'planned' || status === 'in_progress'
-}
-
-export function isActive(mapping: Mapping, statusValue: string): boolean {
-  return mapping.kind === 'runs'
-    ? runStatusOf(mapping, statusValue) === 'running'
-    : targetStatusOf(mapping, statusValue) === 'in_progress'
-}
-
-/** Waits to be claimed. */
-export function isWaiting(mapping: Mapping, statusValue: string): boolean {
-  return isOpen(mapping, statusValue) && !isActive(mapping, statusValue)
 }
 
 /** Returns all status values that mean one of these. Unmapped values are read only if ended statuses are wanted. */
@@ -60,10 +52,7 @@ export async function statusValuesIn(
   const { mapping } = table
   const statusValues = statusValuesFor(mapping, statuses)
   if (statuses.every((status) => OPEN_STATUSES.has(status))) return statusValues
-  const isWanted = (value: string): boolean =>
-    statuses.includes(
-      mapping.kind === 'runs' ? runStatusOf(mapping, value) : targetStatusOf(mapping, value),
-    )
+  const isWanted = (value: string): boolean => statuses.includes(statusOf(mapping, value))
   const found = new Set((await table.counts()).map(({ value }) => value))
   return [
     ...statusValues,

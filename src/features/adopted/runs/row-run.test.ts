@@ -6,7 +6,7 @@ import { DEFAULT_POLICY } from '../../../core/model/policy.ts'
 import { RUN_STATUSES } from '../../../core/model/run.ts'
 import type { AdoptedOptions, Mapping } from '../mapping.ts'
 import { parseMapping } from '../parse-mapping.ts'
-import { resolveRun, resolveTarget, toTableRun, type RowFacts } from './row-run.ts'
+import { resolveRow, toTableRun, type RowFacts } from './row-run.ts'
 import type { AdoptedRow, AdoptedTable } from '../table/table.ts'
 import { NO_RESULTS } from './callbacks.ts'
 import { runStatusOf, targetStatusOf, statusValueAfter } from './status-mapping.ts'
@@ -62,10 +62,8 @@ const facts = (given: Partial<RowFacts> = {}): RowFacts => ({
 })
 const table = (of: Mapping): AdoptedTable => ({ mapping: of }) as AdoptedTable
 const livenessOf = (of: Mapping, given: Partial<AdoptedRow>, more: Partial<RowFacts> = {}) => {
-  const seen =
-    of.kind === 'runs'
-      ? resolveRun(table(of), row(given), facts(more))
-      : resolveTarget(table(of), row(given), toTableRun(of, [], null, NOW), facts(more))
+  const tableRun = of.kind === 'runs' ? null : toTableRun(of, [], null, NOW)
+  const seen = resolveRow(table(of), row(given), tableRun, facts(more))
   return seen.observation && assessLiveness(seen.observation.evidence, TRUSTED_OBSERVER).liveness
 }
 
@@ -88,7 +86,10 @@ test('status values ignore case; an unmapped one counts as ended', () => {
   assert.equal(targetStatusOf(targets(), 'skipped'), 'done')
   for (const action of ['resume', 'fail'] as const)
     assert.ok('value' in statusValueAfter(of, action))
-  assert.deepEqual(statusValueAfter(of, 'cancel'), { missing: ['cancelled'] })
+  assert.deepEqual(statusValueAfter(of, 'cancel'), {
+    missing:
+      'No status is mapped for cancel on a run of jobs: map adopted.jobs.statuses.cancelled in the config',
+  })
   assert.deepEqual(statusValueAfter(targets(), 'park'), { value: 'stuck' })
   assert.ok(RUN_STATUSES.includes(runStatusOf(of, 'anything')))
 })
@@ -120,7 +121,8 @@ test('a run without a heartbeat has no known owner; a target without one is meas
 
 test('a reopened row has progressed if any timestamp is newer; a date-only start is inconclusive', () => {
   const moved = (given: Partial<AdoptedRow>, at: number) =>
-    resolveRun(table(mapping()), row(given), facts({ reopened: { at, status: null } })).hasMoved
+    resolveRow(table(mapping()), row(given), null, facts({ reopened: { at, status: null } }))
+      .hasMoved
   const began = { startedAt: NOW - 30 * MINUTE }
   assert.equal(moved(began, NOW - 20 * MINUTE), false)
   assert.equal(moved(began, NOW - 40 * MINUTE), true)
@@ -132,12 +134,12 @@ test('a reopened row has progressed if any timestamp is newer; a date-only start
 test('activity comes from columns that change with the work; the heartbeat is used only if none is mapped', () => {
   const beats = { heartbeatAt: NOW, activityAt: NOW - 20 * MINUTE }
   const columns = { id: 'id', status: 's', heartbeatAt: 'b', activityAt: 'a' }
-  const last = (of: Mapping) => resolveRun(table(of), row(beats), facts()).run.lastActivityAt
+  const last = (of: Mapping) => resolveRow(table(of), row(beats), null, facts()).run.lastActivityAt
   assert.equal(last(mapping({ columns })), NOW - 20 * MINUTE)
   assert.equal(last(mapping()), NOW)
   const told = { ...NO_RESULTS, filesAt: NOW - MINUTE }
   assert.equal(
-    resolveRun(table(mapping()), row(), facts({ callbackResults: told })).run.lastActivityAt,
+    resolveRow(table(mapping()), row(), null, facts({ callbackResults: told })).run.lastActivityAt,
     NOW - MINUTE,
   )
 })
@@ -170,7 +172,7 @@ test('the lease comes from the current policy of the source', () => {
   const policyOf: RowFacts['policyOf'] = ({ source, policy }) =>
     source === 'jobs' ? { ...policy, leaseMs: 180 * MINUTE } : policy
   assert.equal(livenessOf(mapping(), beat, { policyOf }), 'present')
-  const { policy } = resolveRun(table(mapping()), row(beat), facts({ policyOf })).run
+  const { policy } = resolveRow(table(mapping()), row(beat), null, facts({ policyOf })).run
   assert.equal(policy.maxSilenceMs, 180 * MINUTE, 'between two beats nothing more is known')
   assert.equal(livenessOf(targets(), { status: 'busy', ...beat }, { policyOf }), 'present')
   assert.equal(livenessOf(mapping(), { ...beat, source: 'other' }, { policyOf }), 'silent')
@@ -181,9 +183,10 @@ test('a sentence about a row is one line of bounded length, whatever its id and 
     key: 'x\n\u001b]52;c;aGk=\u0007\u2028',
     owner: `h\u202e\u001b[2J${'y'.repeat(500)}`,
   }
-  const { observation } = resolveRun(
+  const { observation } = resolveRow(
     table(mapping()),
     row({ ...hostile, heartbeatAt: NOW }),
+    null,
     facts(),
   )
   const { label, host } = observation!.evidence
@@ -192,9 +195,10 @@ test('a sentence about a row is one line of bounded length, whatever its id and 
 })
 
 test('a row has ids of its own as a run, a target and a worker, the same in every process', () => {
-  const { run, target, observation } = resolveRun(
+  const { run, target, observation } = resolveRow(
     table(mapping()),
     row({ heartbeatAt: NOW }),
+    null,
     facts(),
   )
   const ids = [run.id, target.id, observation!.worker.id]

@@ -1,5 +1,6 @@
 import type { Policy } from '../../../core/model/policy.ts'
-import { isLive, type Counts, type Run, type RunStatus } from '../../../core/model/run.ts'
+import type { WorkerId } from '../../../core/model/id.ts'
+import { type Counts, type Run, type RunStatus } from '../../../core/model/run.ts'
 import { sourceMistake } from '../../../lib/validate/source.ts'
 import { TARGET_STATUSES, type Target, type TargetStatus } from '../../../core/model/target.ts'
 import type { Millis } from '../../../core/model/time.ts'
@@ -9,8 +10,8 @@ import type { Mapping } from '../mapping.ts'
 import type { AdoptedRow, AdoptedTable } from '../table/table.ts'
 import type { CallbackResults } from './callbacks.ts'
 import { sanitizeLine } from '../sanitize-line.ts'
-import { observe } from './observe.ts'
-import { rowTraits, runStatusOf, targetStatusOf } from './status-mapping.ts'
+import { latestOf, observe } from './observe.ts'
+import { isActive, isOpen, rowTraits, runStatusOf, targetStatusOf } from './status-mapping.ts'
 
 /** Facts about a row that are not in the row itself. */
 export type RowFacts = {
@@ -41,31 +42,59 @@ export type ResolvedRow = {
   readonly hasMoved: boolean
 }
 
-/** A row of a table of runs. */
-export function resolveRun(table: AdoptedTable, row: AdoptedRow, facts: RowFacts): ResolvedRow {
+/** Resolves a row: as a run with its one target, or as a target of the run of its whole table. */
+export function resolveRow(
+  table: AdoptedTable,
+  row: AdoptedRow,
+  tableRun: Run | null,
+  facts: RowFacts,
+): ResolvedRow {
   const { mapping } = table
-  const { callbackResults } = facts
-  const status = runStatusOf(mapping, row.status)
-  const hasMoved = hasMovedSince(mapping, row, isLive(status), facts)
-  const isReopened = facts.reopened !== null && !hasMoved
+  const { now, reopened, policyOf } = facts
   const ids = idsOf(mapping, row)
-  const targetStatus = targetStatusOf(mapping, row.status)
-  const hasCheckpoint = row.hasCheckpoint || callbackResults.hasCheckpointFile
-  const createdAt = createdAtOf(row, facts.now)
-  const unclaimed: Run = {
-    id: ids.run,
+  const hasMoved = hasMovedSince(mapping, row, facts)
+  const reopenedAt = hasMoved ? null : (reopened?.at ?? null)
+  const unclaimed = tableRun ?? toRun(mapping, row, { ...facts, reopenedAt })
+  const run = policyOf
+    ? { ...unclaimed, policy: effectivePolicy(mapping, policyOf(unclaimed)) }
+    : unclaimed
+  const observation =
+    isActive(mapping, row.status) && reopenedAt === null
+      ? observe(row, { mapping, run, ids, ...facts })
+      : null
+  const worker = observation?.worker.id ?? null
+  return {
+    table,
+    row,
+    now,
+    run: tableRun ? run : { ...run, owner: worker },
+    target: toTarget(row, { mapping, run, worker, ...facts }),
+    observation,
+    hasMoved,
+  }
+}
+
+function toRun(
+  mapping: Mapping,
+  row: AdoptedRow,
+  { now, callbackResults, reopenedAt }: RowFacts & Pick<Run, 'reopenedAt'>,
+): Run {
+  const status = runStatusOf(mapping, row.status)
+  const createdAt = createdAtOf(row, now)
+  return {
+    id: idsOf(mapping, row).run,
     source: sourceOf(mapping, row),
     kind: 'single',
     status,
     createdAt,
     startedAt: status === 'queued' ? null : createdAt,
     resumedAt: null,
-    reopenedAt: isReopened ? (facts.reopened?.at ?? null) : null,
+    reopenedAt,
     plannedAt: createdAt,
     finishedAt: row.finishedAt,
     lastActivityAt: lastActivityOf(mapping, row, callbackResults) ?? createdAt,
     counts: {
-      ...toCounts({ [targetStatus]: 1 }),
+      ...toCounts({ [targetStatusOf(mapping, row.status)]: 1 }),
       pages: row.target.page,
       itemsNew: row.extracted,
       skipped: row.skipped,
@@ -77,63 +106,11 @@ export function resolveRun(table: AdoptedTable, row: AdoptedRow, facts: RowFacts
     error: row.error,
     input: null,
     // A checkpoint and output files count as artifacts.
-    artifacts: Number(hasCheckpoint) + Number(callbackResults.hasOutput),
+    artifacts: Number(hasCheckpoint(row, callbackResults)) + Number(callbackResults.hasOutput),
     owner: null,
     policy: effectivePolicy(mapping, mapping.policy),
     traits: rowTraits(mapping, row.key),
   }
-  const withPolicy = withCurrentPolicy(unclaimed, mapping, facts)
-  const observation =
-    status === 'running' && !isReopened
-      ? observe(row, { mapping, run: withPolicy, ids, ...facts })
-      : null
-  const run = { ...withPolicy, owner: observation?.worker.id ?? null }
-  const target = {
-    ...toTarget(row, { ...run, hasCheckpoint, status: targetStatus, run: ids.run, ids }),
-    // Items are in the run's counts; only a checkpoint counts here.
-    seq: Number(hasCheckpoint),
-  }
-  return { table, row, now: facts.now, run, target, observation, hasMoved }
-}
-
-/** Replaces the policy with the current one of its source. */
-function withCurrentPolicy(run: Run, mapping: Mapping, { policyOf }: RowFacts): Run {
-  return policyOf ? { ...run, policy: effectivePolicy(mapping, policyOf(run)) } : run
-}
-
-/** A row of a table of targets, which is one run. */
-export function resolveTarget(
-  table: AdoptedTable,
-  row: AdoptedRow,
-  tableRun: Run,
-  facts: RowFacts,
-): ResolvedRow {
-  const { mapping } = table
-  const run = withCurrentPolicy(tableRun, mapping, facts)
-  const { callbackResults } = facts
-  const status = targetStatusOf(mapping, row.status)
-  const hasMoved = hasMovedSince(
-    mapping,
-    row,
-    status === 'planned' || status === 'in_progress',
-    facts,
-  )
-  const isReopened = facts.reopened !== null && !hasMoved
-  const ids = idsOf(mapping, row)
-  const observation =
-    status === 'in_progress' && !isReopened ? observe(row, { mapping, run, ids, ...facts }) : null
-  const target = toTarget(row, {
-    status,
-    run: run.id,
-    ids,
-    source: row.target.key,
-    owner: observation?.worker.id ?? null,
-    hasCheckpoint:
-      row.hasCheckpoint || callbackResults.hasCheckpointFile || callbackResults.hasOutput,
-    createdAt: createdAtOf(row, facts.now),
-    lastActivityAt: lastActivityOf(mapping, row, callbackResults) ?? facts.now,
-  })
-  return { table, row, now: facts.now, run, target, observation, hasMoved }
 }
 
 /** The one run of a table of targets. `newest`: the row that started last. */
@@ -230,35 +207,46 @@ export function sourceOf({ name }: Mapping, { source }: AdoptedRow): string {
 
 function toTarget(
   row: AdoptedRow,
-  facts: Pick<Run, 'source' | 'owner' | 'createdAt' | 'lastActivityAt'> & {
-    readonly run: string
-    readonly ids: ReturnType<typeof idsOf>
-    readonly status: TargetStatus
-    readonly hasCheckpoint: boolean
-  },
+  {
+    mapping,
+    run,
+    worker,
+    now,
+    callbackResults,
+  }: RowFacts & { readonly mapping: Mapping; readonly run: Run; readonly worker: WorkerId | null },
 ): Target {
-  const hasProgress = facts.hasCheckpoint || row.target.page + row.extracted + (row.done ?? 0) > 0
+  const isRun = mapping.kind === 'runs'
+  const createdAt = createdAtOf(row, now)
+  const { key, page } = row.target
+  // The items of a run are in its counts; only a checkpoint counts here.
+  const hasProgress =
+    hasCheckpoint(row, callbackResults) ||
+    (!isRun && (callbackResults.hasOutput || page + row.extracted + (row.done ?? 0) > 0))
   return {
     ...row.target,
-    id: facts.ids.target,
-    run: facts.run,
-    key: facts.source,
-    status: facts.status,
+    id: idsOf(mapping, row).target,
+    run: run.id,
+    key: isRun ? run.source : key,
+    status: targetStatusOf(mapping, row.status),
     epoch: 0,
     claimId: null,
-    worker: facts.owner,
-    claimedAt: facts.owner === null ? null : (row.startedAt ?? facts.createdAt),
-    seq: hasProgress ? 1 : 0,
+    worker,
+    claimedAt: worker === null ? null : (row.startedAt ?? createdAt),
+    seq: Number(hasProgress),
     next: null,
     lastItemId: null,
     cursor: null,
     errors: 0,
     crashes: 0,
     crashesAlone: 0,
-    lastActivityAt: facts.lastActivityAt,
+    lastActivityAt: lastActivityOf(mapping, row, callbackResults) ?? (isRun ? createdAt : now),
     lastError: row.error,
     finishedAt: row.finishedAt,
   }
+}
+
+function hasCheckpoint(row: AdoptedRow, { hasCheckpointFile }: CallbackResults): boolean {
+  return row.hasCheckpoint || hasCheckpointFile
 }
 
 function progressOf({ done, total }: AdoptedRow): Run['progress'] {
@@ -292,12 +280,12 @@ function effectivePolicy({ columns, checkpoint, outputDir }: Mapping, policy: Po
 
 /** The row has ended, has an owner or another status, or one of its times is newer than the reopening. */
 function hasMovedSince(
-  { columns }: Mapping,
+  mapping: Mapping,
   row: AdoptedRow,
-  isOpen: boolean,
   { reopened, callbackResults }: RowFacts,
 ): boolean {
   if (reopened === null) return false
+  const { columns } = mapping
   const times = (['startedAt', 'heartbeatAt', 'activityAt'] as const).map((field) => {
     // A date without a time counts as the end of the day, which is later than a reopening on that day.
     const isDay = /^\s*\d{4}-\d\d-\d\d\s*$/.test(String(row.snapshot[columns[field] ?? '']))
@@ -305,15 +293,10 @@ function hasMovedSince(
   })
   const isNewer = Math.max(...times, callbackResults.filesAt ?? 0) > reopened.at
   const hasOtherStatus = reopened.status !== null && reopened.status !== row.status
-  return !isOpen || hasOtherStatus || callbackResults.alive === true || isNewer
+  return !isOpen(mapping, row.status) || hasOtherStatus || callbackResults.alive === true || isNewer
 }
 
 const DAY_MS = 86_400_000
-
-function latestOf(times: readonly (Millis | null)[]): Millis | null {
-  const known = times.filter((at) => at !== null)
-  return known.length > 0 ? Math.max(...known) : null
-}
 
 /** The start, else the oldest known time. */
 export function createdAtOf(row: AdoptedRow, now: Millis): Millis {

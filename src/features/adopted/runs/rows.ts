@@ -7,11 +7,10 @@ import type { AdoptedStore } from '../store/store.ts'
 import { adoptedId, TABLE_RUN_KEY } from '../ids.ts'
 import type { Mapping } from '../mapping.ts'
 import { callUserFunctions, ErrorThrottle, NO_RESULTS } from './callbacks.ts'
-import { isActive, isOpen, liveRows } from './row-queries.ts'
+import { liveRows } from './row-queries.ts'
 import {
   idsOf,
-  resolveRun,
-  resolveTarget,
+  resolveRow,
   toTableRun,
   type RowFacts,
   type Reopened,
@@ -21,7 +20,7 @@ import type { AdoptedRow, AdoptedTable } from '../table/table.ts'
 import { hashRow } from './row-hash.ts'
 import { AdoptedTables } from './tables.ts'
 import { RowLocator } from './row-locator.ts'
-import { statusValuesFor } from './status-mapping.ts'
+import { isActive, isOpen, statusValuesFor } from './status-mapping.ts'
 
 /** All live rows at one time. */
 export type LiveRows = {
@@ -109,9 +108,7 @@ export class AdoptedRows {
         reopened: reopened.get(row.key) ?? null,
         policyOf: this.#policyOf,
       }
-      const resolved = withRowHash(
-        run ? resolveTarget(table, row, run, facts) : resolveRun(table, row, facts),
-      )
+      const resolved = withRowHash(resolveRow(table, row, run, facts))
       this.#remember(resolved)
       all.push(resolved)
     }
@@ -119,21 +116,21 @@ export class AdoptedRows {
   }
 
   /**
-   * Returns the row if it has not changed since it was judged. The user's functions are not called again. `whole`: the
-   * run of its table.
+   * Returns the row if it has not changed since it was judged. The user's functions are not called again. `tableRun`: of
+   * a table of targets.
    */
   async resolveUnchanged(
     { table: name, key }: RunOrigin,
     rowHash: string | undefined,
-    tableRun?: Run,
+    tableRun: Run | null,
   ): Promise<ResolvedRow | null> {
-    const table = (await this.tables.available()).find(({ mapping }) => mapping.name === name)
+    const table = await this.tables.find(name)
     if (!table) return null
     const read = await this.tables.query(table, () => Promise.all([table.row(key), table.clock()]))
     const [row, clock] = read ?? [null, null]
     if (!row || !clock || hashRow(row) !== rowHash) return null
     const facts = { ...clock, callbackResults: NO_RESULTS, reopened: null }
-    return tableRun ? resolveTarget(table, row, tableRun, facts) : resolveRun(table, row, facts)
+    return resolveRow(table, row, tableRun, facts)
   }
 
   /** Reopened rows, with the status that they had then. */
@@ -205,11 +202,11 @@ export class AdoptedRows {
       return { runs: [], tableRuns: [{ run, active: await this.resolve(table, rows, run) }] }
     })
     const runs = loads.flatMap((one) => one.runs)
-    const wholes = loads.flatMap((one) => one.tableRuns)
-    const byWorker = [...runs, ...wholes.flatMap(({ active }) => active)]
+    const tableRuns = loads.flatMap((one) => one.tableRuns)
+    const byWorker = [...runs, ...tableRuns.flatMap(({ active }) => active)]
       .filter(({ observation }) => observation !== null)
       .map((resolved) => [resolved.observation!.worker.id, resolved] as const)
-    return { runs, tableRuns: wholes, byWorker: new Map(byWorker) }
+    return { runs, tableRuns, byWorker: new Map(byWorker) }
   }
 
   /** Returns the row that a worker has claimed, from the last load. */

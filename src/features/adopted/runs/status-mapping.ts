@@ -1,4 +1,5 @@
-import type { RunStatus } from '../../../core/model/run.ts'
+import { RefusedError } from '../../../core/model/errors.ts'
+import { LIVE_STATUSES, type RunStatus } from '../../../core/model/run.ts'
 import type { TargetStatus } from '../../../core/model/target.ts'
 import type { RunTraits } from '../../../core/model/traits.ts'
 import type { Action } from '../../../core/model/verdict.ts'
@@ -29,6 +30,8 @@ const TARGET_STATUSES = {
   abandoned: 'failed',
 } as const satisfies Partial<Record<StatusKey, TargetStatus>>
 
+const STATUSES = { runs: RUN_STATUSES, targets: TARGET_STATUSES }
+
 /**
  * The status of a run's one target, which has no row of its own. A cancelled or abandoned run leaves it planned, as in
  * the store's own runs.
@@ -55,76 +58,115 @@ export function targetStatusOf(mapping: Mapping, statusValue: string): TargetSta
   return end === 'failed' || end === 'abandoned' ? 'failed' : 'done'
 }
 
+/** The status of what the row is: a run, or a target. */
+export function statusOf(mapping: Mapping, statusValue: string): RunStatus | TargetStatus {
+  return mapping.kind === 'runs'
+    ? runStatusOf(mapping, statusValue)
+    : targetStatusOf(mapping, statusValue)
+}
+
+const ACTIVE: ReadonlySet<RunStatus | TargetStatus> = new Set(['running', 'in_progress'])
+const OPEN: typeof ACTIVE = new Set([...LIVE_STATUSES, 'planned', 'in_progress'])
+
+export function isActive(mapping: Mapping, statusValue: string): boolean {
+  return ACTIVE.has(statusOf(mapping, statusValue))
+}
+
+/** Not ended. */
+export function isOpen(mapping: Mapping, statusValue: string): boolean {
+  return OPEN.has(statusOf(mapping, statusValue))
+}
+
+/** Waits to be claimed. */
+export function isWaiting(mapping: Mapping, statusValue: string): boolean {
+  return isOpen(mapping, statusValue) && !isActive(mapping, statusValue)
+}
+
 /** All mapped status values that mean one of these. */
 export function statusValuesFor(
   mapping: Mapping,
   statuses: readonly (RunStatus | TargetStatus)[],
 ): string[] {
-  return Object.entries(mapping.kind === 'runs' ? RUN_STATUSES : TARGET_STATUSES)
+  return Object.entries(STATUSES[mapping.kind])
     .filter(([, status]) => statuses.includes(status))
     .flatMap(([key]) => mapping.statusValues[key as StatusKey])
 }
 
 export function isMapped(mapping: Mapping, statusValue: string): boolean {
-  return (
-    lookUpStatus(mapping.kind === 'runs' ? RUN_STATUSES : TARGET_STATUSES, mapping, statusValue) !==
-    null
-  )
+  return lookUpStatus(STATUSES[mapping.kind], mapping, statusValue) !== null
 }
+
+type StatusAction = Action | 'cancel'
 
 /** The status after an action: the first of these that is mapped. */
-const RUN_STATUS_AFTER: Readonly<Partial<Record<Action | 'cancel', readonly StatusKey[]>>> = {
-  fail: ['failed'],
-  park: ['failed'],
-  hold: ['failed'],
-  retry: ['failed'],
-  resume: ['interrupted', 'queued'],
-  replan: ['interrupted', 'queued'],
-  abandon: ['abandoned', 'failed'],
-  cancel: ['cancelled'],
-}
-const TARGET_STATUS_AFTER: typeof RUN_STATUS_AFTER = {
-  fail: ['failed'],
-  park: ['parked', 'stuck', 'failed'],
-  hold: ['stuck'],
-  resume: ['planned'],
-  replan: ['planned'],
+const STATUS_AFTER: Readonly<
+  Record<Mapping['kind'], Partial<Record<StatusAction, readonly StatusKey[]>>>
+> = {
+  runs: {
+    fail: ['failed'],
+    park: ['failed'],
+    hold: ['failed'],
+    retry: ['failed'],
+    resume: ['interrupted', 'queued'],
+    replan: ['interrupted', 'queued'],
+    abandon: ['abandoned', 'failed'],
+    cancel: ['cancelled'],
+  },
+  targets: {
+    fail: ['failed'],
+    park: ['parked', 'stuck', 'failed'],
+    hold: ['stuck'],
+    resume: ['planned'],
+    replan: ['planned'],
+  },
 }
 
-/** Returns the status value to write, or the statuses of which one must be mapped for it. */
+/** Returns the status value to write, or a sentence that names the setting that is missing for it. */
 export function statusValueAfter(
   mapping: Mapping,
-  action: Action | 'cancel',
-): { value: string } | { missing: readonly StatusKey[] } {
-  const keys = (mapping.kind === 'runs' ? RUN_STATUS_AFTER : TARGET_STATUS_AFTER)[action] ?? []
-  const statusValue = keys.flatMap((key) => mapping.statusValues[key])[0]
-  return statusValue === undefined ? { missing: keys } : { value: statusValue }
+  action: StatusAction,
+): { value: string } | { missing: string } {
+  return firstMapped(mapping, action, STATUS_AFTER[mapping.kind][action] ?? [])
 }
 
-/** Names the setting that allows the action. */
-export function missingStatusMessage(
-  { name, kind }: Mapping,
-  action: Action | 'cancel',
-  missing: readonly string[],
-): string {
-  const settings = missing.map((key) => `adopted.${name}.statuses.${key}`).join(' or ')
+/** The same for an operator's action, which is refused without it. */
+export function requireStatusValue(mapping: Mapping, action: StatusAction): string {
+  return valueOrRefuse(statusValueAfter(mapping, action))
+}
+
+/** An operator parks a target only where it can be told from a failed one. */
+export function requireParkedValue(mapping: Mapping): string {
+  return valueOrRefuse(firstMapped(mapping, 'park', ['parked', 'stuck']))
+}
+
+function firstMapped(
+  { name, kind, statusValues }: Mapping,
+  action: StatusAction,
+  keys: readonly StatusKey[],
+): ReturnType<typeof statusValueAfter> {
+  const value = keys.flatMap((key) => statusValues[key])[0]
+  if (value !== undefined) return { value }
+  const settings = keys.map((key) => `adopted.${name}.statuses.${key}`).join(' or ')
   const what = kind === 'runs' ? 'run' : 'target'
-  return settings === ''
-    ? `The verdict ${action} does not apply to a ${what} of ${name}`
-    : `No status is mapped for ${action} on a ${what} of ${name}: map ${settings} in the config`
+  const missing =
+    settings === ''
+      ? `The verdict ${action} does not apply to a ${what} of ${name}`
+      : `No status is mapped for ${action} on a ${what} of ${name}: map ${settings} in the config`
+  return { missing }
+}
+
+function valueOrRefuse(found: ReturnType<typeof statusValueAfter>): string {
+  if ('missing' in found) throw new RefusedError(`${found.missing}.`)
+  return found.value
 }
 
 /** Verdicts that cannot be applied to its rows, each with the setting that would allow it. */
 export function blockedActions(mapping: Mapping): Readonly<Record<string, string>> {
-  const actions = Object.keys(
-    mapping.kind === 'runs' ? RUN_STATUS_AFTER : TARGET_STATUS_AFTER,
-  ) as Action[]
+  const actions = Object.keys(STATUS_AFTER[mapping.kind]) as StatusAction[]
   return Object.fromEntries(
     actions.flatMap((action) => {
       const found = statusValueAfter(mapping, action)
-      return 'missing' in found
-        ? [[action, missingStatusMessage(mapping, action, found.missing)]]
-        : []
+      return 'missing' in found ? [[action, found.missing]] : []
     }),
   )
 }
@@ -159,8 +201,7 @@ function tableTraits(mapping: Mapping): RunTraits {
 
 /** Rows are never added or deleted. A row that is a run cannot be parked, and a whole table cannot be cancelled. */
 function supportedActions(mapping: Mapping): RunTraits['actions'] {
-  const isMapped = (action: Action | 'cancel'): boolean =>
-    'value' in statusValueAfter(mapping, action)
+  const isMapped = (action: StatusAction): boolean => 'value' in statusValueAfter(mapping, action)
   const { parked, stuck } = mapping.statusValues
   const canPark = mapping.kind === 'targets' && parked.length + stuck.length > 0
   return [

@@ -45,6 +45,11 @@ export class AdoptedTables {
     return found.filter((table) => table !== null)
   }
 
+  /** Returns a table by its name, if it can be read now. */
+  async find(name: string): Promise<AdoptedTable | null> {
+    return (await this.available()).find(({ mapping }) => mapping.name === name) ?? null
+  }
+
   /** Calls `read` for each readable table. Returns the results. */
   async queryAll<T>(
     read: (table: AdoptedTable) => Promise<T>,

@@ -17,8 +17,8 @@ import { countByTargetStatus, type ResolvedRow, toCounts } from './row-run.ts'
 import type { AdoptedRows } from './rows.ts'
 import { runStatusOf } from './status-mapping.ts'
 import type { RunId } from '../../../core/model/id.ts'
-import { positionOf, decodeCursor, encodeCursor, type ListPosition } from './cursor.ts'
-import { allRows, statusValuesIn } from './row-queries.ts'
+import { decodeCursor, encodeCursor, type ListPosition } from './cursor.ts'
+import { allRows, readPage, statusValuesIn } from './row-queries.ts'
 import type { AdoptedTable } from '../table/table.ts'
 
 /** Lists the targets of a row or of a whole table. */
@@ -61,9 +61,7 @@ async function tablePage(
   const from = decodeCursor(after, [name]).tables[name]
   const statusValues = statuses?.length ? await statusValuesIn(table, statuses) : undefined
   if (from === null || statusValues?.length === 0) return { resolved: [], next: null }
-  const found = await table.rows({ statusValues, group, search, after: from, limit: limit + 1 })
-  const page = found.slice(0, limit)
-  const next = found.length > limit ? positionOf(page.at(-1)!) : null
+  const { page, next } = await readPage(table, { statusValues, group, search, after: from, limit })
   return { resolved: await rows.resolve(table, page, run), next }
 }
 
@@ -160,13 +158,9 @@ async function tableDeadLetters(
     statuses?.length ? statuses : DEAD_LETTER_STATUSES,
   )
   if (after === null || statusValues.length === 0) return { items: [], next: null }
-  const found = await table.rows({ statusValues, after, limit: limit + 1 })
-  const page = found.slice(0, limit)
+  const { page, next } = await readPage(table, { statusValues, after, limit })
   const resolved = await rows.resolve(table, page, await rows.tableRun(table))
-  return {
-    items: resolved.map(toDeadLetter),
-    next: found.length > limit ? positionOf(page.at(-1)!) : null,
-  }
+  return { items: resolved.map(toDeadLetter), next }
 }
 
 function toDeadLetter({ target, run }: ResolvedRow): DeadLetter {

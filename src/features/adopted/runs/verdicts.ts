@@ -8,10 +8,9 @@ import type { PendingVerdict, RunMove } from '../../../core/store/store.ts'
 import { storedText } from '../../../core/store/stored-text.ts'
 import { applyOperation, applyOperations, type AdoptedContext, type RowTask } from './intents.ts'
 import type { Mapping } from '../mapping.ts'
-import { isWaiting } from './row-queries.ts'
 import type { ResolvedRow } from './row-run.ts'
 import type { RowChange } from '../table/table.ts'
-import { missingStatusMessage, statusValueAfter } from './status-mapping.ts'
+import { isWaiting, requireStatusValue, statusValueAfter } from './status-mapping.ts'
 
 const CANCEL_ATTEMPTS = 5
 /** Verdicts per batch: saves transactions, and limits the open intents of a killed process. */
@@ -53,13 +52,13 @@ async function toTask(
 ): Promise<RowTask | null> {
   const { action, because } = decision
   if (TARGET_STATUS_AFTER[action] === undefined || !row) return null
-  const tableRun = run.kind === 'crawl' ? run : undefined
+  const tableRun = run.kind === 'crawl' ? run : null
   const resolved = await rows.resolveUnchanged(row, evidence.seal, tableRun)
   if (!resolved) return null
   const { mapping } = resolved.table
   const found = statusValueAfter(mapping, action)
   if ('missing' in found) {
-    rows.logOnce(missingStatusMessage(mapping, action, found.missing))
+    rows.logOnce(found.missing)
     return null
   }
   const operation = {
@@ -80,24 +79,33 @@ function withoutRowHash({ seal: _rowHash, ...evidence }: PendingVerdict['evidenc
   return evidence
 }
 
-/** Applies a verdict on a run, or an operator's cancel. */
+/**
+ * Applies a verdict on a run, or an operator's cancel. A cancel applies to any state of the row, so it is repeated if the
+ * row changed meanwhile.
+ */
 export async function moveRow(context: AdoptedContext, move: RunMove): Promise<boolean> {
+  const attempts = move.to === 'cancelled' ? CANCEL_ATTEMPTS : 1
+  for (let tries = 1; tries <= attempts; tries++) if (await tryMove(context, move)) return true
+  return false
+}
+
+async function tryMove(context: AdoptedContext, move: RunMove): Promise<boolean> {
   const { rows } = context
   const { run: id, actor, action, because, evidence, to, expected } = move
   const hasVerdict = expected.row !== undefined
   const resolved = await (expected.row
-    ? rows.resolveUnchanged(expected.row, expected.row.rowHash)
+    ? rows.resolveUnchanged(expected.row, expected.row.rowHash, null)
     : rows.resolveId(id))
   if (!resolved) return hasVerdict ? false : refuseTableRun(context, move)
   if (!isLive(resolved.run.status) || (!hasVerdict && !meetsPreconditions(resolved, expected)))
     return false
   const { mapping } = resolved.table
-  const found = statusValueAfter(mapping, ACTION_FOR[to])
   const isManual = to === 'cancelled'
+  const found = isManual
+    ? { value: requireStatusValue(mapping, 'cancel') }
+    : statusValueAfter(mapping, ACTION_FOR[to])
   if ('missing' in found) {
-    if (isManual)
-      throw new RefusedError(`${missingStatusMessage(mapping, 'cancel', found.missing)}.`)
-    rows.logOnce(missingStatusMessage(mapping, ACTION_FOR[to], found.missing))
+    rows.logOnce(found.missing)
     return false
   }
   const change = changeFor(mapping, ACTION_FOR[to], {
@@ -115,13 +123,6 @@ export async function moveRow(context: AdoptedContext, move: RunMove): Promise<b
     isAutomatic: !isManual,
   }
   return applyOperation(context, resolved, operation)
-}
-
-/** An operator's cancel applies to any state of the row, so it is repeated if the row changed meanwhile. */
-export async function cancelRow(context: AdoptedContext, move: RunMove): Promise<boolean> {
-  for (let tries = 1; tries <= CANCEL_ATTEMPTS; tries++)
-    if (await moveRow(context, move)) return true
-  return false
 }
 
 /** The action that leads to a status. */
