@@ -1,9 +1,17 @@
-import { isLive, type RunStatus } from '../core/model/run.ts'
+import { isLive } from '../core/model/run.ts'
 import { shortId, type RunId } from '../core/model/id.ts'
 import { HEALTH_STATES } from '../core/decide/health.ts'
 import { humanizeDuration, type Millis } from '../core/model/time.ts'
 import type { AuditEntry } from '../core/store/store.ts'
-import type { Cell, Column, Span } from '../lib/text/sentence.ts'
+import {
+  flex,
+  left,
+  right,
+  type Cell,
+  type Column,
+  type ColumnOf,
+  type Span,
+} from '../lib/text/sentence.ts'
 import type { DeadLetterGroups } from './dead-letters.ts'
 import type { DeadLetterGroup } from './responses.ts'
 import {
@@ -27,13 +35,13 @@ export type BrowseList = {
   readonly noun: readonly [string, string]
   /** Shown instead of a list without rows. */
   readonly empty: string
-  readonly columns: readonly BrowseColumn[]
+  readonly columns: readonly (Column & FromWidth)[]
   readonly orders: readonly string[]
   readonly rows: readonly BrowseRow[]
 }
 
 /** `from`: shown only on a terminal of at least this many columns, so that names are not cut for it. */
-export type BrowseColumn = Column & { readonly from?: number }
+type FromWidth = { readonly from?: number }
 
 export type BrowseRow = {
   readonly id: string
@@ -46,54 +54,71 @@ export type BrowseRow = {
   readonly ranks: readonly (string | number)[]
 }
 
-export function browseRuns(runs: readonly ListedRun[], now: Millis): BrowseList {
+/** How a list shows its items. `orders`: what each order sorts by, ascending. */
+type BrowseSpec<T> = Pick<BrowseList, 'noun' | 'empty'> & {
+  readonly columns: readonly (ColumnOf<T> & FromWidth)[]
+  readonly orders: Readonly<Record<string, (item: T) => string | number>>
+  readonly row: (item: T) => Pick<BrowseRow, 'id' | 'run' | 'about'>
+}
+
+function browse<T>(
+  items: readonly T[],
+  { noun, empty, columns, orders, row }: BrowseSpec<T>,
+): BrowseList {
   return {
+    noun,
+    empty,
+    columns,
+    orders: Object.keys(orders),
+    rows: items.map((item) => ({
+      ...row(item),
+      cells: columns.map(({ cell }) => cell(item)),
+      ranks: Object.values(orders).map((rank) => rank(item)),
+    })),
+  }
+}
+
+export function browseRuns(runs: readonly ListedRun[], now: Millis): BrowseList {
+  return browse(runs.toSorted(byActivity), {
     noun: ['run', 'runs'],
     empty:
       'Nothing has run yet. See it work with `unstuck demo`, or start `unstuck work crawl.ts`.',
     columns: [
-      { header: 'RUN' },
-      { header: 'SOURCE', flex: true },
-      { header: 'STATUS' },
-      { header: 'DONE', align: 'right' },
-      { header: '', optional: 3 },
-      { header: 'PAGES/MIN', align: 'right', from: 100 },
-      { header: 'LEFT', align: 'right', from: 100 },
-      { header: 'ITEMS', align: 'right', optional: 2 },
-      { header: 'ACTIVITY', align: 'right', optional: 1 },
+      left('RUN', ({ id }) => shortId(id)),
+      flex('SOURCE', ({ source, origin }) => formatSource(source, origin)),
+      left('STATUS', formatStatus),
+      right('DONE', ({ done, total, planned, kind }) => {
+        return `${done}/${total}${planned || kind === 'single' ? '' : '+'}`
+      }),
+      left('', ({ done, total }) => progressBar(done, total), 3),
+      {
+        ...right('PAGES/MIN', ({ pace }) => (pace ? String(Math.round(pace.pagesPerMinute)) : '')),
+        from: 100,
+      },
+      {
+        ...right('LEFT', ({ pace }) => (pace?.etaSeconds ? formatEta(pace.etaSeconds) : '')),
+        from: 100,
+      },
+      right('ITEMS', ({ extracted }) => String(extracted), 2),
+      right('ACTIVITY', ({ lastActivityAt }) => formatAgo(Date.parse(lastActivityAt), now), 1),
     ],
-    orders: ['attention', 'source', 'activity', 'share done', 'age'],
-    rows: runs.toSorted(byActivity).map((run) => {
-      const { id, source, status, health, done, total, pace, because, error } = run
-      const idleMs = now - Date.parse(run.lastActivityAt)
-      const plus = run.planned || run.kind === 'single' ? '' : '+'
-      const isStuck = health !== null && ['orphaned', 'stalled', 'dead'].includes(health)
+    orders: {
+      attention: ({ status, health }) =>
+        isLive(status) && health !== null ? HEALTH_STATES.indexOf(health) : HEALTH_STATES.length,
+      source: ({ source }) => source,
+      activity: ({ lastActivityAt }) => -Date.parse(lastActivityAt),
+      'share done': ({ done, total }) => (total > 0 ? done / total : 0),
+      age: ({ createdAt }) => createdAt,
+    },
+    row: ({ id, status, because, error }) => {
       const ended = [status === 'abandoned' ? formatRunStatus(status).text : null, error]
       return {
         id,
         run: id,
-        cells: [
-          shortId(id),
-          formatSource(run.source, run.origin),
-          isStuck ? { text: health, style: 'bad' } : shortStatus(status),
-          `${done}/${total}${plus}`,
-          progressBar(done, total),
-          pace ? String(Math.round(pace.pagesPerMinute)) : '',
-          pace?.etaSeconds ? formatEta(pace.etaSeconds) : '',
-          String(run.extracted),
-          formatAgo(now - idleMs, now),
-        ],
         about: because ?? ended.filter((part) => part !== null).join(': '),
-        ranks: [
-          isLive(status) && health !== null ? HEALTH_STATES.indexOf(health) : HEALTH_STATES.length,
-          source,
-          idleMs,
-          total > 0 ? done / total : 0,
-          run.createdAt,
-        ],
       }
-    }),
-  }
+    },
+  })
 }
 
 /** Newest first, also among runs of equal rank. */
@@ -101,8 +126,10 @@ function byActivity(a: ListedRun, b: ListedRun): number {
   return Date.parse(b.lastActivityAt) - Date.parse(a.lastActivityAt)
 }
 
-/** The long status is shown below the list: it would cut all other columns. */
-function shortStatus(status: RunStatus): Span {
+/** Its health where it is stuck. The long status is shown below the list: it would cut all other columns. */
+function formatStatus({ status, health }: ListedRun): Span {
+  if (health !== null && ['orphaned', 'stalled', 'dead'].includes(health))
+    return { text: health, style: 'bad' }
   const span = formatRunStatus(status)
   return status === 'abandoned' ? { ...span, text: 'cleaned' } : span
 }
@@ -118,111 +145,84 @@ function formatEta({ from, to }: { from: number; to: number }): string {
 const LIVENESS_ORDER = ['gone', 'silent', 'stalled', 'unknown', 'present']
 
 export function browseWorkers(workers: readonly WorkerView[], now: Millis): BrowseList {
-  return {
+  return browse(workers, {
     noun: ['worker', 'workers'],
     empty: NO_WORKERS,
     columns: [
-      { header: 'WORKER' },
-      { header: 'SOURCE', flex: true },
-      { header: 'PROCESS', flex: true, optional: 3 },
-      { header: 'LIVENESS' },
-      { header: 'TARGETS', align: 'right', optional: 1 },
-      { header: 'UP', align: 'right', optional: 2 },
-      { header: 'HEARTBEAT', align: 'right' },
+      // The id of a worker that is known only from a user's own table is made up.
+      left('WORKER', ({ id, label }) => (label === null ? shortId(id) : '')),
+      flex('SOURCE', ({ source }) => source),
+      flex('PROCESS', formatProcessCell, 3),
+      left('LIVENESS', ({ liveness }) => formatLiveness(liveness)),
+      right('TARGETS', ({ targets }) => String(targets), 1),
+      right('UP', ({ startedAt }) => formatAge(now - Date.parse(startedAt)), 2),
+      right('HEARTBEAT', ({ lastHeartbeatAt }) => formatAgo(Date.parse(lastHeartbeatAt), now)),
     ],
-    orders: ['liveness', 'heartbeat', 'targets', 'source', 'process'],
-    rows: workers.map((worker) => {
-      const { id, label, source, host, pid, liveness, targets, lastHeartbeatAt } = worker
-      return {
-        id,
-        run: null,
-        cells: [
-          // The id of a worker that is known only from a user's own table is made up.
-          label === null ? shortId(id) : '',
-          source,
-          formatProcessCell(worker),
-          formatLiveness(liveness),
-          String(targets),
-          formatAge(now - Date.parse(worker.startedAt)),
-          formatAgo(Date.parse(lastHeartbeatAt), now),
-        ],
-        about: worker.because,
-        ranks: [
-          LIVENESS_ORDER.indexOf(liveness),
-          lastHeartbeatAt,
-          -targets,
-          source,
-          `${host} ${pid}`,
-        ],
-      }
-    }),
-  }
+    orders: {
+      liveness: ({ liveness }) => LIVENESS_ORDER.indexOf(liveness),
+      heartbeat: ({ lastHeartbeatAt }) => lastHeartbeatAt,
+      targets: ({ targets }) => -targets,
+      source: ({ source }) => source,
+      process: ({ host, pid }) => `${host} ${pid}`,
+    },
+    row: ({ id, because }) => ({ id, run: null, about: because }),
+  })
 }
 
 export function browseVerdicts(verdicts: readonly VerdictView[]): BrowseList {
-  return {
+  const isPlanned = ({ outcome }: VerdictView): boolean => outcome === 'planned'
+  return browse(verdicts, {
     noun: ['verdict', 'verdicts'],
     empty: 'Nothing to recover: no worker that held something is gone, silent or stalled.',
     columns: [
-      { header: 'ACTION' },
-      { header: 'SUBJECT' },
-      { header: 'SOURCE', flex: true },
-      { header: 'CHANGE', optional: 2 },
-      { header: 'LIVENESS', optional: 1 },
-      { header: 'KEY' },
+      left('ACTION', (one) => ({ text: one.action, style: isPlanned(one) ? 'strong' : 'warn' })),
+      left('SUBJECT', ({ subject, run, target }) =>
+        subject.kind === 'target' ? `target ${shortId(target!)}` : `run ${shortId(run)}`,
+      ),
+      flex('SOURCE', ({ subject, source }) =>
+        subject.kind === 'row' ? subject.label.replace(/^run \S+ of /, '') : source,
+      ),
+      left('CHANGE', formatChange, 2),
+      left('LIVENESS', ({ liveness }) => formatLiveness(liveness), 1),
+      left('KEY', ({ outcome, action }) => {
+        if (outcome === 'planned') return 'R'
+        return outcome === 'needs-attention' && action === 'abandon' ? 'C' : ''
+      }),
     ],
-    orders: ['outcome', 'source', 'action'],
-    rows: verdicts.map((verdict) => {
-      const { action, run, target, source, liveness, subject, outcome } = verdict
-      const isPlanned = outcome === 'planned'
-      const isTarget = subject.kind === 'target'
-      return {
-        id: target ?? run,
-        run,
-        cells: [
-          { text: action, style: isPlanned ? 'strong' : 'warn' },
-          `${isTarget ? 'target' : 'run'} ${shortId(isTarget ? target! : run)}`,
-          subject.kind === 'row' ? subject.label.replace(/^run \S+ of /, '') : source,
-          formatChange(verdict),
-          formatLiveness(liveness),
-          isPlanned ? 'R' : outcome === 'needs-attention' && action === 'abandon' ? 'C' : '',
-        ],
-        about: formatReason(verdict),
-        ranks: [Number(!isPlanned), source, action],
-      }
+    orders: {
+      outcome: (verdict) => Number(!isPlanned(verdict)),
+      source: ({ source }) => source,
+      action: ({ action }) => action,
+    },
+    row: (verdict) => ({
+      id: verdict.target ?? verdict.run,
+      run: verdict.run,
+      about: formatReason(verdict),
     }),
-  }
+  })
 }
 
 export function browseDeadLetters(
   { groups, isPartial }: DeadLetterGroups,
   now: Millis,
 ): BrowseList {
-  return {
+  return browse(groups, {
     noun: ['kind of error', 'kinds of errors'],
     empty: 'No target failed, is stuck or parked.',
     columns: [
-      { header: 'TARGETS', align: 'right' },
-      { header: 'STATUS', optional: 2 },
-      { header: 'ERROR', flex: true },
-      { header: 'SOURCES', flex: true, optional: 3 },
-      { header: 'LAST', align: 'right', optional: 1 },
+      right('TARGETS', ({ count }) => `${isPartial ? 'at least ' : ''}${count}`),
+      left('STATUS', ({ statuses }) => formatStatuses(statuses), 2),
+      flex('ERROR', ({ error }) => error),
+      flex('SOURCES', ({ sources }) => sources.join(', '), 3),
+      right('LAST', ({ lastAt }) => formatAgo(Date.parse(lastAt), now), 1),
     ],
-    orders: ['count', 'last seen', 'error'],
-    rows: groups.map(({ fingerprint, count, statuses, error, sources, lastAt }) => ({
-      id: fingerprint,
-      run: null,
-      cells: [
-        `${isPartial ? 'at least ' : ''}${count}`,
-        formatStatuses(statuses),
-        error,
-        sources.join(', '),
-        formatAgo(Date.parse(lastAt), now),
-      ],
-      about: error,
-      ranks: [-count, -Date.parse(lastAt), error],
-    })),
-  }
+    orders: {
+      count: ({ count }) => -count,
+      'last seen': ({ lastAt }) => -Date.parse(lastAt),
+      error: ({ error }) => error,
+    },
+    row: ({ fingerprint, error }) => ({ id: fingerprint, run: null, about: error }),
+  })
 }
 
 /** `29 failed, 1 stuck`; without the number if there is only one status. */
@@ -234,29 +234,23 @@ function formatStatuses(statuses: DeadLetterGroup['statuses']): Span {
 }
 
 export function browseHistory(entries: readonly AuditEntry[], now: Millis): BrowseList {
-  return {
+  return browse(entries, {
     noun: ['entry', 'entries'],
     empty: NOTHING_DONE,
     columns: [
-      { header: 'WHEN', align: 'right' },
-      { header: 'ACTION' },
-      { header: 'SUBJECT' },
-      { header: 'SOURCE', flex: true },
-      { header: 'BY', flex: true, optional: 1 },
-    ],
-    orders: ['time', 'source', 'action'],
-    rows: entries.map(({ id, at, action, run, target, source, actor, because }) => ({
-      id: String(id),
-      run,
-      cells: [
-        { text: formatAgo(at, now), style: 'dim' },
-        { text: action, style: 'strong' },
+      right('WHEN', ({ at }) => ({ text: formatAgo(at, now), style: 'dim' })),
+      left('ACTION', ({ action }) => ({ text: action, style: 'strong' })),
+      left('SUBJECT', ({ run, target }) =>
         target === null ? `run ${shortId(run)}` : `target ${shortId(target)}`,
-        source,
-        actor,
-      ],
-      about: because,
-      ranks: [-id, source, action],
-    })),
-  }
+      ),
+      flex('SOURCE', ({ source }) => source),
+      flex('BY', ({ actor }) => actor, 1),
+    ],
+    orders: {
+      time: ({ id }) => -id,
+      source: ({ source }) => source,
+      action: ({ action }) => action,
+    },
+    row: ({ id, run, because }) => ({ id: String(id), run, about: because }),
+  })
 }

@@ -164,9 +164,11 @@ async function planRunAction(
     question: `${isCancel ? 'Cancel' : 'Revert'} ${runs.length === 1 ? 'it' : 'them'}?`,
     async apply() {
       const results = await actOnAll(false)
-      return isCancel
-        ? { message: results.flat().join(' '), undo: runs }
-        : { message: results.map(([first]) => first).join(' '), undo: [] }
+      // The first sentence only: the message is one line.
+      return {
+        message: results.map(([first]) => first).join(' '),
+        undo: isCancel ? runs : [],
+      }
     },
   }
 }
