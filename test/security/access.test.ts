@@ -27,7 +27,10 @@ test('S3 an access function that never returns, or throws, is 503 and denies acc
       const { status, body, headers } = await ctx.call(method, path)
       assert.deepEqual([status, headers.get('retry-after')], [503, '2'])
       assert.equal(body.error.code, code.replace('_AT_ONCE', ''))
-      assert.match(body.error.message, /access function (did not return within 0\.05 s|failed)/)
+      assert.match(
+        body.error.message,
+        /access function of the server (did not return within 0\.05 s|failed)/,
+      )
       assert.doesNotMatch(body.error.message, /session store/)
     }
     assert.equal((await listOperations(ctx.store, 5)).items.length, 0)
