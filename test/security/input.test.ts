@@ -251,12 +251,11 @@ test('S22 every pattern runs in linear time on any text', async () => {
       const text = bit.repeat(Math.ceil(LONG / bit.length)).slice(0, LONG)
       for (const one of [text, `${text}!`, `postgres://${text}`]) {
         act(one.slice(0, 100))
-        // The best of some, because the first may pay for garbage of others.
-        const times = [0, 0, 0].map(() => cpuMs(() => act(one)))
-        assert.ok(
-          Math.min(...times) <= 50,
-          `${name} of ${JSON.stringify(bit)}: ${times.join(', ')}`,
-        )
+        // Again if it took long: it may have paid for garbage of others.
+        const times: number[] = []
+        do times.push(cpuMs(() => act(one)))
+        while (times.at(-1)! > 50 && times.length < 3)
+        assert.ok(times.at(-1)! <= 50, `${name} of ${JSON.stringify(bit)}: ${times.join(', ')}`)
       }
     }
   }
