@@ -22,14 +22,21 @@ const isLong = process.argv.includes('--long')
 const selected = process.argv.slice(2).filter((argument) => !/^--(long|checks)$/.test(argument))
 /** Those that take longest start first, so that short ones fill the gaps at the end. */
 const LONGEST = [
-  'test/crash/crash.test.ts',
-  'src/core/store/postgres/conformance.test.ts',
-  'test/processes/disconnected.test.ts',
-  'test/demo.test.ts',
+  'test/crash/points.test.ts',
   'test/security/input.test.ts',
-  'test/next.test.ts',
+  'test/processes/wrapped-examples.test.ts',
   'test/package.test.ts',
+  'src/core/store/postgres/conformance.test.ts',
+  'test/processes/wrapped-ends.test.ts',
   'test/processes/outage.test.ts',
+  'test/crash/crash.test.ts',
+  'test/processes/wrapped-copies.test.ts',
+  'test/processes/disconnected.test.ts',
+  'test/processes/scenarios.test.ts',
+  'test/demo.test.ts',
+  'test/next.test.ts',
+  'test/browser/accessibility.test.ts',
+  'test/browser/hostile.test.ts',
   'src/core/store/sqlite/conformance.test.ts',
 ]
 const all = ['test/**/*.test.ts', 'src/**/*.test.ts'].flatMap((files) => globSync(files).sort())
@@ -41,7 +48,7 @@ const isSerial = (file: string): boolean => SERIAL_TESTS.includes(file)
 /** A file that hangs fails after this long. The longest one takes two minutes. */
 const FILE_MAX_MS = 15 * 60_000
 /** For two processors: most of the time some of the files only wait. */
-const CONCURRENCY = 6
+const CONCURRENCY = 8
 
 if (isLong && !existsSync('bench/node_modules')) {
   console.error(
