@@ -7,7 +7,7 @@ import { assertNothingLost } from './assert-nothing-lost.ts'
 import { runCrashTest } from './crash-runner.ts'
 
 /** More by `npm run proof`, and as many as you like by `npm run crash -- --kills N`. */
-const KILLS = isLong ? 36 : 8
+const KILLS = isLong ? 36 : 6
 
 const formatPercentiles = (ms: readonly number[]): string => ms.toSorted((a, b) => a - b).join(' ')
 

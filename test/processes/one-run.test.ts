@@ -7,7 +7,7 @@ import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
 import { SOME_ENGINES, ProcessTestContext, waitFor } from './harness.ts'
 
 /** On PostgreSQL fewer: there the unique index is the server's, and each process costs it several connections. */
-const STARTS = isLong ? { sqlite: 50, postgres: 20 } : { sqlite: 12, postgres: 10 }
+const STARTS = isLong ? { sqlite: 50, postgres: 20 } : { sqlite: 8, postgres: 8 }
 
 /** Each is known to the others before the moment comes, so that nothing but the start itself is left to do. */
 const STARTER = `
