@@ -37,7 +37,7 @@ test('evidence about an adopted owner comes from its table or alive()', () => {
     'Its last heartbeat was 40 s old, and after 15 s it counts as silent.',
   ])
   assert.deepEqual(evidenceSentences({ ...row, neverBeat: true }), ['It never sent a heartbeat.'])
-  assert.deepEqual(evidenceSentences({ ...row, told: 'gone' }), [
+  assert.deepEqual(evidenceSentences({ ...row, aliveCheck: 'gone' }), [
     'The config’s alive() returned false.',
   ])
 })

@@ -183,7 +183,7 @@ export function sourceLockView({
 /** The facts of a verdict as JSON: without the row hashes that bind it to what was assessed. */
 export function factsOf(evidence: unknown): Record<string, unknown> {
   if (!isRecord(evidence)) return {}
-  const { seal: _seal, ...facts } = evidence
+  const { rowHash: _, ...facts } = evidence
   return isRecord(facts['owner']) ? { ...facts, owner: factsOf(facts['owner']) } : facts
 }
 
@@ -212,9 +212,9 @@ function workerSentences(evidence: Record<string, unknown>): string[] {
 
 /** A worker that is known only from a row of a user's own table. */
 function rowSentences(evidence: Record<string, unknown>): string[] {
-  const { told, neverBeat, heartbeatAgeMs, leaseMs } = evidence
-  if (told === 'alive') return ['The config’s alive() returned true.']
-  if (told === 'gone') return ['The config’s alive() returned false.']
+  const { aliveCheck, neverBeat, heartbeatAgeMs, leaseMs } = evidence
+  if (aliveCheck === 'alive') return ['The config’s alive() returned true.']
+  if (aliveCheck === 'gone') return ['The config’s alive() returned false.']
   const heartbeat =
     neverBeat === true
       ? 'It never sent a heartbeat.'

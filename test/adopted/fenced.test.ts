@@ -214,7 +214,7 @@ test('one sweep calls `alive` once, and a verdict holds for evidence that was co
   )
   assert.deepEqual(asked.map(String).sort(), ['1', '2'])
   const [entry] = await store.audit({ limit: 1 })
-  assert.equal('seal' in (entry!.evidence as object), false)
+  assert.equal('rowHash' in (entry!.evidence as object), false)
 })
 
 test('P8 applying verdicts reads no rows again: it uses the assessed ones', async (context) => {

@@ -32,9 +32,9 @@ export function assessLiveness(evidence: Evidence, observer: ObserverHealth): Li
   if (observer.consecutiveHeartbeats < 2) {
     return { liveness: 'unknown', because: 'the judge has not been heard twice in a row itself' }
   }
-  if (evidence.told === 'gone')
+  if (evidence.aliveCheck === 'gone')
     return { liveness: 'gone', because: `${name} has ended: alive() says so` }
-  if (evidence.told === 'alive')
+  if (evidence.aliveCheck === 'alive')
     return { liveness: 'present', because: `${name} lives: alive() says so` }
   if (presenceKind === 'file' && presence === 'free') {
     return {
@@ -49,7 +49,7 @@ export function assessLiveness(evidence: Evidence, observer: ObserverHealth): Li
   if (isSessionLost(evidence) && isStable && observer.connectedForMs >= sessionGraceMs(evidence)) {
     return { liveness: 'gone', because: `${name} lost its database session (${lastHeartbeat})` }
   }
-  if (evidence.told === 'unanswered' && heartbeatAgeMs > leaseMs)
+  if (evidence.aliveCheck === 'unanswered' && heartbeatAgeMs > leaseMs)
     return { liveness: 'unknown', because: `${name}: alive() gave no answer (${lastHeartbeat})` }
   if (heartbeatAgeMs > leaseMs && serverUpMs <= leaseMs) {
     const since = `its database started only ${humanizeDuration(serverUpMs)} ago`
@@ -105,6 +105,6 @@ export function isProvenDead({ process, presenceKind, presence }: Evidence): boo
 export function requiredObservationMs(evidence: Evidence): number {
   const { liveness } = assessLiveness(evidence, TRUSTED_OBSERVER)
   if ((liveness !== 'gone' && liveness !== 'silent') || isProvenDead(evidence)) return 0
-  const isBySession = liveness === 'gone' && evidence.told === undefined
+  const isBySession = liveness === 'gone' && evidence.aliveCheck === undefined
   return isBySession ? sessionGraceMs(evidence) : 2 * evidence.heartbeatMs
 }

@@ -67,9 +67,9 @@ export type Evidence = {
   /** There is no beat in its row, and there never was. */
   readonly neverBeat?: boolean
   /** Result of the user's `alive` function; `unanswered`: it failed or timed out. */
-  readonly told?: 'alive' | 'gone' | 'unanswered'
-  /** Of a row in a user's own table: what stood there. A verdict on it holds for that and nothing newer. */
-  readonly seal?: string
+  readonly aliveCheck?: 'alive' | 'gone' | 'unanswered'
+  /** Of a row in a table of your own: identifies its values when it was read. A verdict applies to them alone. */
+  readonly rowHash?: string
 }
 
 /**

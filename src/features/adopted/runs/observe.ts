@@ -45,7 +45,7 @@ export function observe(
     ...(row.heartbeatAt === null && { neverBeat: true }),
     ...(lastHeartbeatAt !== null &&
       serverStartedAt !== null && { serverUpMs: Math.max(0, now - serverStartedAt) }),
-    ...(alive !== null && { told: toAliveCheck(alive) }),
+    ...(alive !== null && { aliveCheck: toAliveCheck(alive) }),
   }
   const worker: Worker = {
     id: ids.worker,
@@ -64,7 +64,7 @@ export function observe(
   return { worker, evidence }
 }
 
-function toAliveCheck(alive: boolean | 'unanswered'): Evidence['told'] {
+function toAliveCheck(alive: boolean | 'unanswered'): Evidence['aliveCheck'] {
   return alive === 'unanswered' ? alive : alive ? 'alive' : 'gone'
 }
 

@@ -269,7 +269,7 @@ function withRowHash(resolved: ResolvedRow): ResolvedRow {
     run: table.mapping.kind === 'runs' ? { ...run, rowHash } : run,
     observation: observation && {
       ...observation,
-      evidence: { ...observation.evidence, seal: rowHash },
+      evidence: { ...observation.evidence, rowHash },
     },
   }
 }

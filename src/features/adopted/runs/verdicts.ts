@@ -53,7 +53,7 @@ async function toTask(
   const { action, because } = decision
   if (TARGET_STATUS_AFTER[action] === undefined || !row) return null
   const tableRun = run.kind === 'crawl' ? run : null
-  const resolved = await rows.resolveUnchanged(row, evidence.seal, tableRun)
+  const resolved = await rows.resolveUnchanged(row, evidence.rowHash, tableRun)
   if (!resolved) return null
   const { mapping } = resolved.table
   const found = statusValueAfter(mapping, action)
@@ -75,7 +75,7 @@ async function toTask(
 }
 
 /** The audit entry has the row's values instead. */
-function withoutRowHash({ seal: _rowHash, ...evidence }: PendingVerdict['evidence']): unknown {
+function withoutRowHash({ rowHash: _rowHash, ...evidence }: PendingVerdict['evidence']): unknown {
   return evidence
 }
 
