@@ -160,11 +160,11 @@ const cases: [string, Partial<Evidence>, ObserverHealth, Liveness, RegExp][] = [
     /./,
   ],
   [
-    'a judge that has beaten only once',
+    'an observer with only one heartbeat',
     { presence: 'free', process: 'gone', heartbeatAgeMs: 99_999 },
     { ...TRUSTED_OBSERVER, consecutiveHeartbeats: 1 },
     'unknown',
-    /not been heard twice/,
+    /not sent two heartbeats/,
   ],
   [
     'no lock at all behind a pooler, and a fresh beat',

@@ -1,17 +1,17 @@
 import { humanizeDuration } from '../model/time.ts'
 import { sessionGraceMs, type Evidence, type Liveness } from '../model/worker.ts'
 
-/** What the observer knows of itself: an observer that was cut off until now mistakes its own silence for that of others. */
+/** The health of the observer: one that was cut off until now mistakes its own silence for that of others. */
 export type ObserverHealth = {
-  /** Own beats that the store accepted, without a miss in between. */
+  /** Own heartbeats that the store accepted, without a miss in between. */
   readonly consecutiveHeartbeats: number
   /** Since its last own gap, or since the server started if that is later; Infinity when neither happened. */
   readonly stableForMs: number
-  /** Since it connected, or since its last own gap if that is later: only what it watched itself counts. */
+  /** Since it connected, or since its last own gap if that is later: only what it observed itself counts. */
   readonly connectedForMs: number
 }
 
-/** A judge that has nothing to doubt: for one-off looks, and for tests. */
+/** An observer that is never cut off: for commands that run once, and for tests. */
 export const TRUSTED_OBSERVER: ObserverHealth = {
   consecutiveHeartbeats: Infinity,
   stableForMs: Infinity,
@@ -30,7 +30,10 @@ export function assessLiveness(evidence: Evidence, observer: ObserverHealth): Li
     : `last beat ${humanizeDuration(heartbeatAgeMs)} ago`
 
   if (observer.consecutiveHeartbeats < 2) {
-    return { liveness: 'unknown', because: 'the judge has not been heard twice in a row itself' }
+    return {
+      liveness: 'unknown',
+      because: 'the observer has not sent two heartbeats in a row itself',
+    }
   }
   if (evidence.aliveCheck === 'gone')
     return { liveness: 'gone', because: `${name} has ended: alive() says so` }

@@ -6,26 +6,26 @@ import { humanizeDuration, type Millis } from '../model/time.ts'
 import type { Action, Decision } from '../model/verdict.ts'
 import { assessProgress, type LivenessAssessment } from './liveness.ts'
 
-/** All that is known of a run, or of one target in it, at the moment of judgement. */
+/** What a decision about a run, or about one target in it, is made from. */
 export type Snapshot = {
   readonly run: {
     readonly status: RunStatus
     readonly kind: RunKind
     readonly createdAt: Millis
     readonly startedAt: Millis | null
-    /** When it was last taken up again. */
+    /** When it was last resumed. */
     readonly resumedAt: Millis | null
     readonly lastActivityAt: Millis
     readonly retries: number
-    /** All targets are in and none is open: it only has to be settled, which the worker that finished the last one is about to do. */
+    /** All targets are planned and none is open: the worker that finished the last one is about to settle it. */
     readonly isComplete: boolean
     /** Anything extracted, skipped or checkpointed, or a file in its output directory. */
     readonly hasProgress: boolean
-    /** A person took back an earlier verdict: nothing automatic touches it until it has an owner again. */
+    /** An operator reverted an earlier verdict: recovery leaves it alone until it has an owner again. */
     readonly isReopened: boolean
     readonly traits: RunTraits
   }
-  /** Null when the run as a whole is judged. */
+  /** Null for a decision about the run as a whole. */
   readonly target: {
     readonly status: TargetStatus
     readonly page: number
@@ -37,11 +37,11 @@ export type Snapshot = {
   } | null
   /** Null if no owner is known. */
   readonly owner: LivenessAssessment | null
-  /** The owner is not proven dead and holds the source's guard: its command may still run, and no other copy can start. */
+  /** The owner is not proven dead and holds the lock of the source: its command may still run, and no other copy can start. */
   readonly mayStillRun?: boolean
 }
 
-/** The one judgement behind every door. Reads only its arguments. */
+/** Decides what becomes of a run or target, for every interface. Reads only its arguments. */
 export function decide(snapshot: Snapshot, policy: Policy, now: Millis): Decision {
   const { run, target, owner } = snapshot
   if (!isLive(run.status)) return verdict('leave', `the run is ${run.status}`)
@@ -82,7 +82,7 @@ function withOwnerPresent(
   }
   if (owner.liveness === 'present') return verdict('leave', owner.because)
   const why = `timeout: ${owner.because}`
-  // A crawl that stands still does so because its targets do: each of them is judged by itself.
+  // A crawl makes no progress because its targets make none: each of them gets its own verdict.
   if (target === null && run.kind === 'crawl') return verdict('alert', why)
   if (policy.onStalled === 'resume' && (target?.errors ?? 0) >= policy.retries) {
     return verdict('fail', `${why}, again after ${target?.errors ?? 0} errors or timeouts`)
@@ -101,7 +101,7 @@ function withOwnerLost(snapshot: Snapshot, owner: LivenessAssessment, policy: Po
       `it took down ${target.crashesAlone} workers that held nothing else; ${owner.because}`,
     )
   }
-  // A crawl goes on whatever becomes of single targets: those are judged by themselves.
+  // A crawl continues whatever becomes of single targets, which get their own verdicts.
   const isWhole = target === null && run.kind === 'crawl'
   if (hasAnyProgress(run, target)) {
     if (policy.onCrash === 'resume' || isWhole) {
@@ -110,7 +110,7 @@ function withOwnerLost(snapshot: Snapshot, owner: LivenessAssessment, policy: Po
     return verdict(policy.onCrash, `${end}: ${owner.because}`)
   }
   if (run.kind === 'crawl') return verdict('replan', `${owner.because}; no page was done yet`)
-  // The same run, so that a command that lives can go on with it.
+  // The same run, so that a command that still runs can continue it.
   if (mayStillRun) return verdict('resume', `${owner.because}; its command may still run`)
   return run.retries < policy.runRetries
     ? verdict('retry', `${owner.because}; nothing was done yet`)

@@ -34,7 +34,7 @@ export type RevertDecision =
 
 const STOPPING_ACTIONS: readonly string[] = ['park', 'hold', 'fail', 'retry']
 
-/** The targets that have to be looked at for it: those that were set aside since the last revert. */
+/** Returns the targets that a revert has to check: those that an action stopped since the last revert. */
 export function targetsToCheck(trail: readonly AuditedAction[]): Set<TargetId> {
   const since = trail.findIndex(({ action }) => action === 'revert')
   const done = since === -1 ? trail : trail.slice(0, since)
@@ -45,12 +45,12 @@ export function targetsToCheck(trail: readonly AuditedAction[]): Set<TargetId> {
   )
 }
 
-/** Whether the last thing that was done to a run can be taken back, and how. Reads only its arguments. */
+/** Decides whether the last action on a run can be reverted, and how. Reads only its arguments. */
 export function decideRevert({ run, trail, targets, otherLive }: RevertFacts): RevertDecision {
   const since = trail.findIndex(({ action }) => action === 'revert')
   const done = since === -1 ? trail : trail.slice(0, since)
   const ending = isLive(run.status) ? undefined : findEnding(done, run)
-  // What had been set aside before the run was ended was so already: it is no part of the ending.
+  // Targets that were stopped before the run ended are no part of its ending.
   const stopped = ending ? [] : done.filter((entry, at) => isStillStopped(entry, at, done, targets))
   if (ending && !isUnchanged(ending, run))
     return refuse(`the last thing done to it was ${ending.action}, and ${WRITTEN_SINCE}`)

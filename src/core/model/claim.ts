@@ -12,7 +12,7 @@ export type Claim = {
   readonly worker: WorkerId
 }
 
-/** A claim just made, with what its holder needs to go on. */
+/** A claim just made, with what its holder needs to continue. */
 export type ClaimedTarget = Claim &
   Cursor & {
     readonly run: RunId

@@ -114,7 +114,7 @@ function listNames(fields: Fields): string {
   return Object.keys(fields).join(', ') || 'nothing in it'
 }
 
-/** A short look at what may be anything, without asking it for more than its type. */
+/** Describes any value by its type, for a message. */
 export function describeValue(value: unknown): string {
   if (Array.isArray(value)) return 'a list'
   if (typeof value === 'object' && value !== null) return 'an object'

@@ -1,4 +1,4 @@
-/** How a source's runs are kept alive and judged. Lengths of time are in milliseconds. */
+/** How the runs of a source are kept alive and recovered. Durations are in milliseconds. */
 export type Policy = {
   readonly heartbeatMs: number
   /** Silence after which a worker's targets are taken. At least three beats. */

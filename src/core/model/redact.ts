@@ -26,7 +26,7 @@ function redactNamedValues(text: string): string {
 
 export const MASK = '***'
 const NAME = '(?:password|passwd|pwd|secret|token|api[_-]?key|access[_-]?key)'
-// One look at most texts is enough.
+// Most texts need only this test.
 const NAMED = new RegExp(`${NAME}|bearer|authorization`, 'i')
 // Everything that repeats before a name is bounded, so that the time grows with the text whatever is in it.
 const ASSIGNED = new RegExp(`(${NAME}=)[^&\\s'"\`\\\\,;]+`, 'gi')

@@ -73,7 +73,7 @@ export type Run = {
   readonly artifacts: number
   /** The worker of a run with one target; a crawl has many and no owner. */
   readonly owner: WorkerId | null
-  /** As given when the run was queued or last worked on, so that any process can judge it. */
+  /** As given when the run was queued or last worked on, so that any process can assess it. */
   readonly policy: Policy
   /** What can be done with it. */
   readonly traits: RunTraits

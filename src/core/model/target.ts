@@ -12,7 +12,7 @@ export const TARGET_STATUSES = [
 /** Where a target stands. `planned`: waits for a worker. `stuck` and `parked` need an operator. */
 export type TargetStatus = (typeof TARGET_STATUSES)[number]
 
-/** In these a target waits for a person. */
+/** In these a target needs an operator. */
 export const DEAD_LETTER_STATUSES = ['failed', 'stuck', 'parked'] as const
 export type DeadLetterStatus = (typeof DEAD_LETTER_STATUSES)[number]
 

@@ -18,12 +18,12 @@ export const ACTIONS = [
 ] as const
 /**
  * `leave` the living · `alert` an operator · `resume` from the cursor · `replan`: nothing was done, back in the queue ·
- * `retry` as a new run · `park` as dead letter · `hold` for an operator · `fail` · `wait`: too young to judge ·
+ * `retry` as a new run · `park` as dead letter · `hold` for an operator · `fail` · `wait`: too young to decide ·
  * `abandon` as dead · `resumable`: kept, never cleaned.
  */
 export type Action = (typeof ACTIONS)[number]
 
-/** What an action makes of a claimed target; the others leave it alone. */
+/** The status of a claimed target after an action; the others leave it as it is. */
 export const TARGET_STATUS_AFTER: Readonly<Partial<Record<Action, TargetStatus>>> = {
   resume: 'planned',
   replan: 'planned',
@@ -33,7 +33,7 @@ export const TARGET_STATUS_AFTER: Readonly<Partial<Record<Action, TargetStatus>>
   fail: 'failed',
 }
 
-/** What an action makes of a run that is judged as a whole; the others leave it alone. */
+/** The status of a run after an action on it as a whole; the others leave it as it is. */
 export const RUN_STATUS_AFTER: Readonly<Partial<Record<Action, RunStatus>>> = {
   resume: 'interrupted',
   fail: 'failed',
@@ -84,7 +84,7 @@ export type Verdict = Decision & {
   readonly to: string
   /** Recovery does not apply it by itself: an operator decides. */
   readonly needsAttention: boolean
-  /** False in a dry run, and when the row was no longer what had been judged. */
+  /** False in a dry run, and when the row had changed since it was assessed. */
   readonly applied: boolean
   /** Why it cannot be applied: the user's table has no status for it. Omitted if it can be applied. */
   readonly blockedBy?: string

@@ -32,7 +32,7 @@ export type Worker = {
   readonly leaseMs: number
   readonly startedAt: Millis
   readonly lastHeartbeatAt: Millis
-  /** Grows by one with each beat: recovery repeats it to see that the silence it judged still lasts. */
+  /** Grows by one with each heartbeat: a verdict repeats it, so that it applies only while the silence lasts. */
   readonly heartbeats: number
   /** How long the worker's main thread had been busy without a break at the last beat. */
   readonly loopLagMs: number
@@ -64,7 +64,7 @@ export type Evidence = {
   readonly label?: string
   /** Time since the server of its own database started: no heartbeat could arrive before. */
   readonly serverUpMs?: number
-  /** There is no beat in its row, and there never was. */
+  /** Its row has never had a heartbeat. */
   readonly neverBeat?: boolean
   /** Result of the user's `alive` function; `unanswered`: it failed or timed out. */
   readonly aliveCheck?: 'alive' | 'gone' | 'unanswered'

@@ -28,7 +28,7 @@ export function hasProgress({ counts, progress, artifacts }: Run): boolean {
   return pages + itemsNew + itemsUpdated + skipped + artifacts > 0 || (progress?.done ?? 0) > 0
 }
 
-/** A run's part of what `decide` looks at. */
+/** The part of a run that `decide` reads. */
 export function runSnapshot(run: Run): Snapshot['run'] {
   const { status, kind, createdAt, startedAt, resumedAt, lastActivityAt, retries, traits } = run
   return {
@@ -201,7 +201,7 @@ function withStalledTarget(
   return stalled ? assessProgress(assessment, stalled.idleMs, stalled.maxSilenceMs) : assessment
 }
 
-/** A target's part of what `decide` looks at. */
+/** The part of a target that `decide` reads. */
 export function targetSnapshot(target: OnlyTarget): NonNullable<Snapshot['target']> {
   return { ...target, hasProgress: target.seq > 0 }
 }
@@ -248,10 +248,10 @@ export const CLAIMS_MAX = 1_000
 /** A live claim is not shown as a crash; a verdict counts it, unless a page was saved since. */
 export async function targetForDecision(store: Store, target: Target): Promise<Target> {
   if (target.status !== 'in_progress' || target.worker === null) return target
-  const held = await store.claimsOf(target.worker, null, CLAIMS_MAX)
-  const found = held.find((one) => one.target.id === target.id)?.target
+  const claims = await store.claimsOf(target.worker, null, CLAIMS_MAX)
+  const found = claims.find((one) => one.target.id === target.id)?.target
   if (!found || found.seq !== target.seq) return target
-  // What a judge does not need is cut there.
-  const { cut: _, ...judged } = found
-  return { ...judged, next: target.next, cursor: target.cursor, lastError: target.lastError }
+  // Recovery reads long texts cut.
+  const { cut: _, ...held } = found
+  return { ...held, next: target.next, cursor: target.cursor, lastError: target.lastError }
 }

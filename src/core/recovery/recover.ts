@@ -15,10 +15,10 @@ export type RecoverOptions = {
   readonly sources?: readonly string[]
   /** Only targets of these groups; runs as a whole are then left alone. */
   readonly groups?: readonly string[]
-  /** Only these targets, and of runs as a whole only these: what an earlier look named. What came up since waits. */
+  /** Only these targets, and of runs as a whole only these: those of an earlier preview. Newer ones wait. */
   readonly only?: ReadonlySet<Id>
-  /** Which runs are judged as a whole; false: none, only claims are. */
-  readonly runs?: boolean | ((judged: AssessedRun) => boolean)
+  /** Which runs get a verdict as a whole; false: none, only claims do. */
+  readonly runs?: boolean | ((assessed: AssessedRun) => boolean)
   /** Only these runs, and targets in them. */
   readonly runFilter?: (run: Run) => boolean
   /** Omitted: this process has just connected and watches the workers that seem lost first. */
@@ -142,7 +142,7 @@ function isAutomatic({ decision, policy }: AssessedRun): boolean {
   return RUN_STATUS_AFTER[decision.action] !== undefined
 }
 
-/** Moves a run as it was judged, if it still is so. */
+/** Applies the verdict on a run, if the run has not changed since it was assessed. */
 export async function applyRunVerdict(
   context: ActionContext,
   assessed: AssessedRun,
@@ -160,7 +160,7 @@ export function runMoveOf(
   const to = RUN_STATUS_AFTER[decision.action]
   if (to !== 'interrupted' && to !== 'failed' && to !== 'abandoned') return undefined
   const { status, lastActivityAt, rowHash, traits } = run
-  // Of a run that is worked on, the attempt that was judged; else all that was seen of it.
+  // Of a run with an owner, the attempt that was assessed; else its last activity, and that no worker holds it.
   const expected = owner
     ? { status, resumes: run.resumes }
     : { status, lastActivityAt, isUnclaimed: true }

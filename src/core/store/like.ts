@@ -1,5 +1,5 @@
 /**
- * Patterns for LIKE from what a person typed: it stands for itself, wildcards and all. Without NULs and half characters,
+ * Patterns for LIKE from typed text, with its wildcards escaped. Without NULs and lone surrogates,
  * which PostgreSQL refuses and at which SQLite stops reading.
  */
 
@@ -11,7 +11,7 @@ export function endingWith(text: string): string {
   return `%${escaped(text)}`
 }
 
-/** Both engines are told `ESCAPE '\'`. */
+/** For statements with `ESCAPE '\'`. */
 function escaped(text: string): string {
   return text
     .replaceAll('\0', '')

@@ -4,7 +4,7 @@ import { cleanInput } from './clean-input.ts'
 import type { Store } from './store.ts'
 
 export type OpenOptions = {
-  /** Whose name the books are kept under: the worker's id, or none for a command of a person. */
+  /** The writer of the counters: the worker's id, or none for a command of an operator. */
   readonly writer?: string
   /** PostgreSQL: connections at most. */
   readonly connections?: number
@@ -49,8 +49,8 @@ const RETRY_FIRST_MS = 50
 const RETRY_MAX_MS = 1_000
 
 /**
- * Repeats a store call for as long as the database is away, and says so once. The verbs are safe to repeat.
- * Ends when the call succeeds, fails for another reason, or `giveUp` says the work is no longer wanted.
+ * Repeats a store call while the database cannot be reached, and calls `onError` before each pause. Every method may be
+ * repeated. Ends when the call succeeds, fails for another reason, or the signal fires.
  */
 export async function withRetry<T>(
   call: () => Promise<T>,

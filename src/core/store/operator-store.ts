@@ -37,11 +37,11 @@ export type RunMove = AuditInfo & {
   readonly expected: {
     readonly status?: RunStatus
     readonly lastActivityAt?: Millis
-    /** It has not been taken up again since. */
+    /** It has not been resumed since. */
     readonly resumes?: number
     /** No worker holds a target of it. */
     readonly isUnclaimed?: boolean
-    /** A row in a user's own table: which, and that it is what was judged, in every mapped column. */
+    /** A row in a table of your own: no mapped column has changed since it was assessed. */
     readonly row?: RunOrigin & { readonly rowHash: string }
   }
 }
@@ -68,7 +68,7 @@ export type RevertRequest = AuditInfo & {
   readonly run: RunId
   readonly from: RunStatus
   readonly to: RunStatus
-  /** Targets that recovery set aside: back in the queue, if they are still so. */
+  /** Targets to put back in the queue, if they still have this status. */
   readonly targets: readonly {
     readonly id: TargetId
     readonly status: TargetStatus

@@ -81,7 +81,7 @@ export type TargetFilter = {
   /** Any of these; all when none is named. */
   readonly statuses?: readonly TargetStatus[] | undefined
   readonly group?: string | undefined
-  /** With all of each, for programs; else long texts are cut, as lists for people are. */
+  /** Returns each whole, for programs; else long texts are cut. */
   readonly whole?: true | undefined
   /** A part of its key or of its last error, in any case. */
   readonly search?: string | undefined

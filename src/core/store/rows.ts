@@ -47,13 +47,13 @@ export function toCounts(row: CountersRow): Counts {
   }
 }
 
-/** The sums over a run's books. */
+/** The sums of a run's counters. */
 export type RunCountersRow = CountersRow & {
   /** Newest entry; null when there is none yet. */
   last_activity_at: number | null
 }
 
-/** A run together with its books. */
+/** A run with its counters. */
 export type RunRow = RunFactsRow & RunCountersRow
 
 export type RunFactsRow = {
@@ -71,7 +71,7 @@ export type RunFactsRow = {
   finished_at: number | null
   progress_done: number | null
   progress_total: number | null
-  /** Null is zero, as in the books. */
+  /** Null is zero, as in the counters. */
   resumes: number | null
   retries: number | null
   retry_of: string | null
@@ -199,7 +199,7 @@ export type TargetRow = {
   cut?: number | boolean
 }
 
-/** A target as its judge sees it: a crash was counted when the claim was made, and its worker may be dead. */
+/** A target for recovery: a crash was counted when the claim was made, and its worker may be dead. */
 export function toHeldTarget(row: TargetRow): Target {
   const claimed = row.status === 'in_progress'
   return {
@@ -241,7 +241,7 @@ function toCursor(row: CursorRow): Cursor {
   }
 }
 
-/** A target as people see it: the claim that is at work is not a crash. */
+/** A target for display: the current claim is not counted as a crash. */
 export function toTarget(row: TargetRow): Target {
   const target = toHeldTarget(row)
   if (target.status !== 'in_progress') return target

@@ -1,7 +1,7 @@
 import { COUNTER_COLUMNS } from '../rows.ts'
 import { sql, type Queryable } from './database.ts'
 
-/** The end of every entry into the books: what is not named in it changes by 0. */
+/** The end of every statement that adds to counters: those that it does not name change by 0. */
 export const ADD_ON_CONFLICT = /* sql */ `
   ON CONFLICT (run_id, group_name, writer) DO UPDATE SET
     planned          = run_counters.planned         + excluded.planned,

@@ -53,15 +53,15 @@ export async function preferIndexes(connection: Connection, name: string): Promi
 
 /** What can be asked of one connection, and of the whole pool. */
 export interface Queryable {
-  /** Runs a statement and answers its rows. */
+  /** Runs a statement and returns its rows. */
   all<Row>(statement: Sql, values?: readonly unknown[]): Promise<Row[]>
-  /** The same for a statement that changes the books: its `$1` is the writer they are kept under. */
+  /** The same for a statement that changes counters: its `$1` is their writer. */
   writeCounts<Row>(statement: Sql, values?: readonly unknown[]): Promise<Row[]>
 }
 
 /** One connection, for as long as a statement or a transaction needs it. */
 export class Connection implements Queryable {
-  /** Whose name the books are kept under. */
+  /** The writer of the counters that it changes. */
   readonly writer: string
   readonly #client: ClientBase
   readonly #prepares: boolean
@@ -87,7 +87,7 @@ export class Connection implements Queryable {
     return this.all<Row>(statement, [this.writer, ...values])
   }
 
-  /** For text without values: BEGIN, COMMIT, migrations. Answers what the server says it did. */
+  /** For text without values: BEGIN, COMMIT, migrations. Returns the command tag of the server. */
   async exec(name: string, text: string): Promise<string> {
     const result = await this.#announced(name, { text })
     return result.command
@@ -142,7 +142,7 @@ export const CONNECTIONS_DEFAULT = 2
 export const HEARTBEAT_CONNECTIONS = 2
 
 export type DatabaseOptions = {
-  /** Whose name the books are kept under. */
+  /** The writer of the counters that it changes. */
   readonly writer: string
   readonly connections: number
   /** Behind a pooler a connection has no state of its own: nothing is prepared or set on it. */
@@ -150,7 +150,7 @@ export type DatabaseOptions = {
   readonly accepts: Accepts
 }
 
-/** The pool. Connections are opened when needed; each has a number, its lane, and keeps books of its own. */
+/** The pool. Connections are opened when needed; each has a number, and counters of its own. */
 export class Database implements Queryable {
   readonly address: Address
   readonly pooled: boolean

@@ -43,7 +43,7 @@ const REPLAN_NAMED = sql('replan:named')`
   counted AS (${ADD_MOVED_COUNTS})
   SELECT was AS status, count(*)::int AS count FROM moved GROUP BY was
 `
-// A person says that it is worth another try: what counted against it is forgotten, but for the attempts. $5 is the status,
+// An operator wants another attempt: errors and crashes are reset, attempts are not. $5 is the status,
 // $6 the id to go on after: a statement takes no more than a batch, as a server has only so long to answer.
 const REPLAN = sql('replan', 'anew')`
   WITH chosen AS MATERIALIZED (
@@ -133,7 +133,7 @@ const REWIND = sql('rewind')`
   ${ADD_MOVED_COUNTS}
 `
 
-/** What people do to targets. */
+/** Actions of operators on targets. */
 export function replanMethods(db: Database): Pick<Store, 'replan' | 'parkTargets' | 'rewind'> {
   return {
     replan: (request) =>

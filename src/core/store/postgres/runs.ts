@@ -11,7 +11,7 @@ import { ADD_ON_CONFLICT, SUMS } from './counters.ts'
 
 export const LIVE = `('queued', 'running', 'interrupted')`
 
-/** A run with its books. `owner` is the worker of a run with one target. */
+/** A run with its counters. `owner` is the worker of a run with one target. */
 const COLUMNS = (texts: string): string => /* sql */ `
   r.id, r.source, r.kind, r.status, r.policy, r.progress_done, r.progress_total,
   r.resumes, r.retries, r.retry_of, ${texts}, r.artifacts, r.profile,

@@ -72,7 +72,7 @@ export function claimEndMethods(db: Database): ClaimEndMethods {
       }),
     )
 
-  /** A sign of activity of one that still holds its claim. `isProgress` says whether it is more than that. */
+  /** Records activity of a target whose claim is still held. `isProgress`: whether it also made progress. */
   const note = (
     name: string,
     claim: Claim,

@@ -26,7 +26,7 @@ const ADD_COUNTS = sql('counters:add')`
 
 const NO_CHANGE = Object.fromEntries(COUNTER_COLUMNS.map((column) => [column, 0]))
 
-/** Enters a change into the books, in the transaction that makes it. */
+/** Adds to the counters of a run, in the transaction of the change. */
 export function addCounts(
   tx: Connection,
   run: string,

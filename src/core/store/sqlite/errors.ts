@@ -27,7 +27,7 @@ export function isBusy(error: unknown): boolean {
   return code === BUSY || code === LOCKED
 }
 
-/** A statement of ours found no table. Those of the user are no matter of ours, so they are told apart where they are run. */
+/** A statement of Unstuck found no table. Statements of the user are distinguished where they run. */
 export class MissingTableError extends Error {}
 
 export function isMissingTable(error: unknown): boolean {

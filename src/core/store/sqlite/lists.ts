@@ -136,12 +136,12 @@ export function listMethods(db: Database): ListMethods {
   }
 }
 
-/** As its judge sees it. */
+/** For recovery. */
 export function readHeldTarget(row: SqliteTargetRow): ReturnType<typeof toHeldTarget> {
   return toHeldTarget({ ...row, cursor: readJson(row.cursor) })
 }
 
-/** As people see it. */
+/** For display. */
 export function readTarget(row: SqliteTargetRow): ReturnType<typeof toTarget> {
   return toTarget({ ...row, cursor: readJson(row.cursor) })
 }

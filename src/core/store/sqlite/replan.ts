@@ -27,7 +27,7 @@ const COUNT = sql('replan:count')`
 export const COUNT_NAMED = sql('replan:count-named')`
   SELECT group_name, status, count(*) AS count FROM target WHERE ${NAMED} GROUP BY group_name, status
 `
-// A person says that it is worth another try: what counted against it is forgotten, but for the attempts.
+// An operator wants another attempt: errors and crashes are reset, attempts are not.
 const REPLAN = sql('replan')`
   UPDATE target SET status = 'planned', ready_at = CASE WHEN checkpoint_seq > 0 THEN 0 END, claim_id = NULL,
                     errors = 0, crashes = 0, crashes_alone = 0, crashes_since_epoch = epoch,
@@ -76,7 +76,7 @@ const REWIND = sql('target:rewind')`
 
 type TargetState = { run_id: string; group_name: string; status: TargetStatus; page: number }
 
-/** What people do to targets. */
+/** Actions of operators on targets. */
 export function replanMethods(db: Database): Pick<Store, 'replan' | 'parkTargets' | 'rewind'> {
   return {
     replan: async (request) => {

@@ -14,7 +14,7 @@ import { addCounts, SUMS, type CountChange } from './counters.ts'
 
 export const LIVE = `('queued', 'running', 'interrupted')`
 
-/** A run with its books. `owner` is the worker of a run with one target. */
+/** A run with its counters. `owner` is the worker of a run with one target. */
 const COLUMNS = (texts: string): string => /* sql */ `
   r.id, r.source, r.kind, r.status, r.policy, r.created_at, r.started_at, r.resumed_at, r.reopened_at, r.planned_at,
   r.finished_at, r.progress_done, r.progress_total, r.resumes, r.retries, r.retry_of, ${texts},
@@ -153,7 +153,7 @@ export function runMethods(db: Database): RunMethods {
   }
 }
 
-/** Adds targets to a run inside a transaction; answers how many were new. */
+/** Adds targets to a run inside a transaction. Returns how many were new. */
 export function insertTargets(
   tx: Connection,
   run: string,
