@@ -285,19 +285,18 @@ export async function rewind(
       ? 'Saved items stay; repeated ones are updated if they have a key, else duplicated.'
       : 'Saved items stay; repeated ones are updated, not duplicated.',
   )
-  if (dryRun) sentences.push(`${NOTHING_CHANGED} A rewind cannot be reverted.`)
-  return {
+  if (dryRun) sentences.push('A rewind cannot be reverted.')
+  return makeResult(dryRun, {
     run: await store.run(before.run),
     targets: 1,
     target,
     reopened: !wasLive,
     sentences,
-    dryRun,
     undo: null,
     command: unstuckCommand('rewind', [short], {
       to,
       next,
       cursor: cursor === undefined ? undefined : JSON.stringify(cursor),
     }),
-  }
+  })
 }

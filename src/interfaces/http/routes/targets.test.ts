@@ -104,7 +104,7 @@ describe('targets', { concurrency: 2 }, () => {
 
     assert.match(
       textOf(planned),
-      /would be rewound from page 2 to page 0.*Nothing was changed\. A rewind cannot be reverted\.$/,
+      /would be rewound from page 2 to page 0.*A rewind cannot be reverted\. Nothing was changed\.$/,
     )
     assert.match(ahead.error.message, /it can only go back/)
     assert.match(unknown.error.message, /The address of page 2 is not stored/)
