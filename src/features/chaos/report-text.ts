@@ -72,14 +72,11 @@ function printFigures(writer: TextWriter, { reference, result }: Report): void {
 function printKills(writer: TextWriter, report: Report, seed: number): void {
   const kinds = Object.entries(report.killsBySignal).map(([signal, times]) => `${times} ${signal}`)
   const kills = [...kinds, plural(report.starts, 'start'), `seed ${seed}`].join(', ')
-  row(writer, 'kills', report.kills, kills)
-  row(writer, 'recoveries', report.recoveries, recoveryText(report))
-  row(
-    writer,
-    'late writes refused',
-    report.lateWritesRefused,
-    'by workers that had lost their claim',
-  )
+  printRows(writer, [
+    ['kills', report.kills, kills],
+    ['recoveries', report.recoveries, recoveryText(report)],
+    ['late writes refused', report.lateWritesRefused, 'by workers that had lost their claim'],
+  ])
 }
 
 function recoveryText(report: Report): string {
@@ -100,32 +97,34 @@ export function reclaimedText({
 }
 
 function printLosses(writer: TextWriter, report: Report): void {
-  zeroRow(writer, 'pages lost', report.pagesLost, 'by the last page of each target')
-  zeroRow(writer, 'pages doubled', report.pagesDoubled, 'saved again under a new number')
-  zeroRow(writer, 'items lost', report.itemsLost, 'by source and key')
-  zeroRow(writer, 'items doubled', report.itemsDoubled, 'keys that are not in the reference')
-  zeroRow(writer, 'items different', report.itemsDifferent, 'the same key with other data')
-  zeroRow(writer, 'output lost', report.outputLost, 'lines of the --output file')
-  zeroRow(writer, 'output doubled', report.outputDoubled, 'repeated or unexpected keys')
+  printZeroRows(writer, [
+    ['pages lost', report.pagesLost, 'by the last page of each target'],
+    ['pages doubled', report.pagesDoubled, 'saved again under a new number'],
+    ['items lost', report.itemsLost, 'by source and key'],
+    ['items doubled', report.itemsDoubled, 'keys that are not in the reference'],
+    ['items different', report.itemsDifferent, 'the same key with other data'],
+    ['output lost', report.outputLost, 'lines of the --output file'],
+    ['output doubled', report.outputDoubled, 'repeated or unexpected keys'],
+  ])
 }
 
-/** Prints a figure that must be 0; nothing for null. */
-export function zeroRow(
-  writer: TextWriter,
-  name: string,
-  count: number | null,
-  note: string,
-): void {
-  if (count !== null) row(writer, name, count, note, count === 0 ? 'good' : 'bad')
+type Row<T> = readonly [name: string, figure: T, note: string]
+
+/** Prints figures, each with its name before it and a note after it. */
+export function printRows(writer: TextWriter, rows: readonly Row<number | string>[]): void {
+  for (const one of rows) printRow(writer, one, 'strong')
 }
 
-/** Prints a figure with its name before it and a note after it. */
-export function row(
+/** Prints figures that must be 0; nothing for null. */
+export function printZeroRows(writer: TextWriter, rows: readonly Row<number | null>[]): void {
+  for (const [name, count, note] of rows)
+    if (count !== null) printRow(writer, [name, count, note], count === 0 ? 'good' : 'bad')
+}
+
+function printRow(
   writer: TextWriter,
-  name: string,
-  figure: number | string,
-  note: string,
-  style: 'strong' | 'good' | 'bad' = 'strong',
+  [name, figure, note]: Row<number | string>,
+  style: 'strong' | 'good' | 'bad',
 ): void {
   const text = typeof figure === 'number' ? formatNumber(figure) : figure
   writer.line(`  ${name.padEnd(20)}`, { text: text.padEnd(7), style }, note)

@@ -10,7 +10,7 @@ import type { Ledger, LedgerRow } from '../ledger.ts'
 import { readItems } from '../outcome.ts'
 import { formatNumber } from '../progress.ts'
 import { recoveryTimes } from '../report.ts'
-import { printProblems, row, reclaimedText, zeroRow } from '../report-text.ts'
+import { printProblems, printRows, printZeroRows, reclaimedText } from '../report-text.ts'
 import { makeProblem, type Problem } from '../trial.ts'
 import type { Scenario } from './scenario.ts'
 import type { Directory, SiteStats } from './site.ts'
@@ -176,41 +176,29 @@ export type ReportContext = {
 export function printReport(writer: TextWriter, report: Report, context: ReportContext): void {
   const { expected, faults, tookMs, seed, machine } = context
   const errors = `${report.errors500} × 500, ${report.errors429} × 429, all retried`
-  row(writer, 'pages crawled', report.pages, `of ${formatNumber(expected.pages)} on the site`)
-  row(
-    writer,
-    'items saved',
-    report.items,
-    `of ${formatNumber(expected.businesses.size)} on the site`,
-  )
-  row(writer, 'errors of the site', report.errors500 + report.errors429, errors)
-  row(writer, 'time', humanizeDuration(tookMs), `on ${machine}, seed ${seed}`)
+  printRows(writer, [
+    ['pages crawled', report.pages, `of ${formatNumber(expected.pages)} on the site`],
+    ['items saved', report.items, `of ${formatNumber(expected.businesses.size)} on the site`],
+    ['errors of the site', report.errors500 + report.errors429, errors],
+    ['time', humanizeDuration(tookMs), `on ${machine}, seed ${seed}`],
+  ])
   writer.blank()
-  row(writer, 'kill -9', report.kills, reclaimedText(report))
-  row(writer, 'deploys (SIGTERM)', report.deploys, deployText(faults))
-  row(writer, 'zombies (SIGSTOP)', report.zombies, zombieText(faults))
+  printRows(writer, [
+    ['kill -9', report.kills, reclaimedText(report)],
+    ['deploys (SIGTERM)', report.deploys, deployText(faults)],
+    ['zombies (SIGSTOP)', report.zombies, zombieText(faults)],
+  ])
   writer.blank()
-  zeroRow(writer, 'pages lost', report.pagesLost, 'on the site, but not saved')
-  zeroRow(
-    writer,
-    'pages doubled',
-    report.pagesDoubled,
-    'saved twice, in a table without a unique key',
-  )
-  zeroRow(writer, 'items lost', report.itemsLost, 'missing, or with other data than the site')
-  zeroRow(
-    writer,
-    'items doubled',
-    report.itemsDoubled,
-    'saved under two spellings of their address',
-  )
-  row(
-    writer,
-    'late writes refused',
-    report.lateWritesRefused,
-    'by workers that had lost their claim',
-  )
-  row(writer, 'pages fetched twice', report.refetched, 'because a worker died before it saved them')
+  printZeroRows(writer, [
+    ['pages lost', report.pagesLost, 'on the site, but not saved'],
+    ['pages doubled', report.pagesDoubled, 'saved twice, in a table without a unique key'],
+    ['items lost', report.itemsLost, 'missing, or with other data than the site'],
+    ['items doubled', report.itemsDoubled, 'saved under two spellings of their address'],
+  ])
+  printRows(writer, [
+    ['late writes refused', report.lateWritesRefused, 'by workers that had lost their claim'],
+    ['pages fetched twice', report.refetched, 'because a worker died before it saved them'],
+  ])
   for (const reason of faults.skipped) writer.paragraph(`  Not injected: ${reason}.`)
 
   writer.blank()
