@@ -1,5 +1,5 @@
 // A run in your own code: no crawl to define, no targets to plan. Kill it at any moment and start it again:
-// it goes on after the last saved page.
+// it continues after the last saved page.
 //
 //   node examples/own-code.ts
 import { AlreadyRunningError, exitCodeOf, open } from '../src/index.ts' // in your project: from 'unstuck'

@@ -2,7 +2,7 @@
 //
 //   node bin/unstuck.js work examples/resumable-crawl.ts --drain     in your project: npx unstuck work …
 //
-// Kill it at any moment and start it again: it goes on after the last saved page of each target. Add
+// Kill it at any moment and start it again: it continues after the last saved page of each target. Add
 // `--workers 4`, or start it in a second terminal: they share the work. See it with `status` and `items directory`.
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -2,7 +2,7 @@
 
     unstuck run shop -- python3 crawl.py 'https://shop.example/list?page=1'
 
-Kill it, or Unstuck, or both at any moment and start it again: it goes on after the last saved
+Kill it, or Unstuck, or both at any moment and start it again: it continues after the last saved
 page, and each item is there once. Python 3.9 or newer, nothing to install.
 """
 

@@ -14,7 +14,7 @@ export async function crawlPortal(
     // A source of its own for each job: the second delivery finds the first one's run, not another job's.
     // Left without an end (an error, a stop), the run is released: the next delivery continues after its last page.
     await using run = await unstuck.begin(`${portal}/${id}`, { once: true })
-    const from = run.resumed ? `goes on after page ${run.page}` : 'starts'
+    const from = run.resumed ? `continues after page ${run.page}` : 'starts'
     console.log(`job ${id} ${from}`)
     for (let page = run.page + 1; page <= pages; page++) {
       run.signal.throwIfAborted() // SIGTERM, or another process has the run

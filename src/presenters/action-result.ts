@@ -46,7 +46,7 @@ export function actionResultView(result: ActionResult) {
   }
 }
 
-/** What takes something away from a run can be taken back; what goes on needs no undo. */
+/** Verdicts that take targets from a run or end it. A run that only continues needs no undo. */
 const REVERTIBLE: readonly string[] = ['park', 'hold', 'fail', 'retry', 'abandon']
 
 /** Of what was applied: the runs that something was taken from, each once. */
@@ -100,7 +100,7 @@ export function undoByUnpark(targets: readonly Pick<Target, 'id' | 'run'>[]): Un
 export const TARGETS_MAX = 500
 
 /**
- * Parks them again, where all of them were parked and are few enough to name. What was held or failed cannot be made so
+ * Parks them again, where all of them were parked and are few enough to name. What was stuck or failed cannot be made so
  * again: only a worker sets these statuses.
  */
 export function undoByPark(

@@ -173,7 +173,7 @@ export function browseVerdicts(verdicts: readonly VerdictView[]): BrowseList {
   const isPlanned = ({ outcome }: VerdictView): boolean => outcome === 'planned'
   return browse(verdicts, {
     noun: ['verdict', 'verdicts'],
-    empty: 'Nothing to recover: no worker that held something is gone, silent or stalled.',
+    empty: 'Nothing to recover: no worker with a claim is gone, silent or stalled.',
     columns: [
       left('ACTION', (one) => ({ text: one.action, style: isPlanned(one) ? 'strong' : 'warn' })),
       left('SUBJECT', ({ subject, run, target }) =>

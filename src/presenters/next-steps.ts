@@ -36,10 +36,10 @@ export function explainNextSteps(
       return {
         policy: ['maxSilenceMs', 'maxDurationMs', 'onStalled'],
         changes: [
-          `${isOwnProgram ? 'Anything that moves' : 'A saved page'} makes it well again, unless it is maxDuration that is over.`,
+          `${isOwnProgram ? 'Any progress' : 'A saved page'} makes it healthy again, unless maxDuration has passed.`,
           policy.onStalled === 'alert'
-            ? "With `onStalled: 'resume'` or `'fail'` in its policy it would be stopped by itself; as it is, people are told."
-            : `Its targets that stand still for too long are stopped one by one: the policy says ${policy.onStalled}.`,
+            ? "With `onStalled: 'resume'` or `'fail'` in its policy it would be stopped automatically; now it only raises an alert."
+            : `Its targets without progress are stopped one by one: \`onStalled: '${policy.onStalled}'\` applies.`,
         ],
       }
     case 'resume':
@@ -61,7 +61,7 @@ export function explainNextSteps(
         policy: ['leaseMs', 'runRetries'],
         changes: [
           byItself,
-          'It becomes failed and a new run is queued in its place; a page saved before would have made it go on instead.',
+          'It becomes failed and a new run is queued in its place; had it saved a page, it would continue instead.',
         ],
       }
     case 'fail':
@@ -70,8 +70,8 @@ export function explainNextSteps(
         changes: [
           byItself,
           isOwnProgram
-            ? 'What was saved is kept, and `unstuck revert` takes it back.'
-            : 'What was saved is kept. `unstuck revert` takes it back, `unstuck resume` opens it again.',
+            ? 'Saved items stay, and `unstuck revert` reverts it.'
+            : 'Saved items stay. `unstuck revert` reverts it, `unstuck resume` opens it again.',
         ],
       }
     case 'park':
@@ -80,7 +80,7 @@ export function explainNextSteps(
         policy: ['maxCrashes', 'onCrash'],
         changes: [
           byItself,
-          'From then on nothing happens to it by itself: `unstuck unpark` puts it back in the queue.',
+          'From then on it changes only when `unstuck unpark` puts it back in the queue.',
         ],
       }
     case 'wait': {
@@ -92,7 +92,7 @@ export function explainNextSteps(
           takenUp,
           stale === null
             ? `If none does, it counts as dead in ${humanizeDuration(left)}.`
-            : `If nothing of it moves for another ${humanizeDuration(stale)}, it is failed.`,
+            : `If it makes no progress for another ${humanizeDuration(stale)}, it is failed.`,
         ],
       }
     }
@@ -101,11 +101,11 @@ export function explainNextSteps(
         policy: ['abandonAfterMs', 'autoClean'],
         changes: [
           isOwnProgram
-            ? 'It may still be continued; any progress keeps it for good.'
-            : 'A worker that starts may still take it up; a saved page would keep it for ever.',
+            ? 'It may still be continued; after any progress it is no longer cleaned.'
+            : 'A worker that starts may still take it up; after a saved page it is no longer cleaned.',
           policy.autoClean
-            ? `Its policy says autoClean: ${run.traits.recoveredBy === 'server' ? '`unstuck serve`' : 'any worker that runs'} marks it within a minute.`
-            : `\`unstuck clean\` ${isOwnProgram ? 'ends it in your table' : 'marks it as “Timeout – auto-cleaned”'}; nothing is deleted, and \`unstuck revert\` takes it back.`,
+            ? `Its policy has autoClean: ${run.traits.recoveredBy === 'server' ? '`unstuck serve`' : 'any worker that runs'} marks it within a minute.`
+            : `\`unstuck clean\` ${isOwnProgram ? 'ends it in your table' : 'marks it as “Timeout – auto-cleaned”'}; nothing is deleted, and \`unstuck revert\` reverts it.`,
         ],
       }
     case 'resumable':
@@ -113,8 +113,8 @@ export function explainNextSteps(
         policy: ['abandonAfterMs'],
         changes: [
           isOwnProgram
-            ? 'It is never cleaned by age. Your own program goes on with it, or ends it.'
-            : 'It is never cleaned. A worker that starts goes on from its last saved pages.',
+            ? 'It is never cleaned by age. Your own program continues it, or ends it.'
+            : 'It is never cleaned. A worker that starts continues from its last saved pages.',
         ],
       }
   }
@@ -124,13 +124,13 @@ const RECOVERED_BY_WORKER =
   'Any worker that runs does this within a second; `unstuck recover` does it now.'
 const RECOVERED_BY_SERVER =
   '`unstuck serve` does this within a minute of its time; `unstuck recover` does it now.'
-const CONTINUED_BY_OWN_PROGRAM = 'Your own program goes on with it, or takes it up.'
-const ENDED_ROW = 'It has ended: only a person, or your own program, opens it again.'
-const ENDED = 'It has ended: only a person opens it again (`unstuck resume`, `unstuck retry`).'
-const REOPENED = 'Nothing automatic ends it until a worker has had it again.'
-const REOPENED_ROW = 'Nothing automatic ends it until it has moved on.'
+const CONTINUED_BY_OWN_PROGRAM = 'Your own program continues it, or takes it up.'
+const ENDED_ROW = 'It has ended: only an operator or your own program opens it again.'
+const ENDED = 'It has ended: only an operator opens it again (`unstuck resume`, `unstuck retry`).'
+const REOPENED = 'It is not ended automatically until a worker has claimed it again.'
+const REOPENED_ROW = 'It is not ended automatically until it has made progress.'
 
-/** How long a run that says it is running, without a known owner, may be idle; null: no limit. */
+/** How long a running run without a known owner may still be idle; null: no limit. */
 function msUntilStale(run: Snapshot['run'], policy: Policy, now: Millis): number | null {
   if (run.status !== 'running' || policy.staleAfterMs === null || policy.onStale !== 'fail')
     return null
@@ -153,14 +153,12 @@ function nextStepsOfTarget(
         : ['Its run has ended: `unstuck resume` opens it again, and this target with it.']
     case 'done':
       if (isOwnProgram) return ['It is done.']
-      return [`It is done. \`unstuck rewind\` has its pages fetched again${also}.`]
+      return [`It is done. \`unstuck rewind\` fetches its pages again${also}.`]
     case 'failed':
-      return [`Nothing happens to it by itself: \`unstuck reset-failed\` tries it again${also}.`]
+      return [`It stays as it is until \`unstuck reset-failed\` tries it again${also}.`]
     case 'stuck':
     case 'parked':
-      return [
-        `Nothing happens to it by itself: \`unstuck unpark\` puts it back in the queue${also}.`,
-      ]
+      return [`It stays as it is until \`unstuck unpark\` puts it back in the queue${also}.`]
   }
 }
 
@@ -168,7 +166,9 @@ function nextStepsWhileAlive({ run, target }: Snapshot, policy: Policy, now: Mil
   const idle = now - (target ?? run).lastActivityAt
   const left = policy.maxSilenceMs - idle
   const then =
-    policy.onStalled === 'alert' ? 'people are told' : `the policy says ${policy.onStalled}`
+    policy.onStalled === 'alert'
+      ? 'an alert is raised'
+      : `\`onStalled: '${policy.onStalled}'\` applies`
   const dies = run.traits.ownerIsKnown
     ? `If its worker dies, that is known within a second on this host; if it falls silent, after ${humanizeDuration(policy.leaseMs)}.`
     : `If it falls silent, that is known after ${humanizeDuration(policy.leaseMs)}.`

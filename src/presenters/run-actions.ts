@@ -46,10 +46,10 @@ export async function cancel(
 }
 
 /** A user's own program is not stopped by Unstuck. */
-const OWN_PROGRAM_CONTINUES = 'A program of yours that works on it is not stopped by that.'
+const OWN_PROGRAM_CONTINUES = 'A program of yours that works on it is not stopped.'
 
 function describeClaimed(claimed: number): string {
-  return `${plural(claimed, 'target')} in hand: work on it stops after the page.`
+  return `${plural(claimed, 'target')} in progress: its worker stops after the current page.`
 }
 
 /** `To end it again: …`, or the setting that is missing for it. */
@@ -73,19 +73,19 @@ export async function resume(
   const are = dryRun ? 'would be' : targets === 1 ? 'is' : 'are'
   const sentences = [
     !reopened
-      ? `${what} is ${run.status} already: there is nothing to open again.`
+      ? `${what} is ${run.status} already: there is nothing to reopen.`
       : dryRun
         ? `${what}, which is ${before}, would be opened again.`
         : `${what} is ${run.status} again.`,
   ]
   if (targets > 0 && run.traits.hasTargets)
-    sentences.push(`${plural(targets, 'failed or held target')} ${are} put back in the queue.`)
+    sentences.push(`${plural(targets, 'failed or stuck target')} ${are} put back in the queue.`)
   if (!dryRun && run.status !== 'running') {
     const { origin } = run.traits
     sentences.push(
       origin
-        ? `It is ${describeOrigin(origin)}, and goes on when your own program takes it up.`
-        : 'It goes on when its worker starts: `unstuck work MODULE`, or `begin` in your code.',
+        ? `It is ${describeOrigin(origin)}, and continues when your own program takes it up.`
+        : 'It continues when its worker starts: `unstuck work MODULE`, or `begin` in your code.',
     )
   }
   if (reopened && !dryRun) sentences.push(...howToEndAgain(run))
@@ -119,15 +119,15 @@ export async function retry(
   const command = unstuckCommand('retry', [id], { because })
   if (dryRun) {
     throwIf(refuseRetry(old, await operatorActions.otherLiveRun(context.store, old)))
-    const sentences = [`A new run of ${old.source} would be queued, to follow ${id} from nothing.`]
+    const sentences = [`A new run of ${old.source} would be queued, which starts run ${id} over.`]
     if (wasLive) sentences.push(`Run ${id}, ${old.status}, would be failed.`)
     const unchanged = { next: null, run: old, isOnRun: true, targets: 0, undo: null }
     return makeResult(dryRun, { ...unchanged, sentences, command })
   }
   const next = await operatorActions.retry(context, old.id, because)
   const sentences = [
-    `Run ${shortId(next.id)} of ${next.source} is queued; it follows ${id} from nothing.`,
-    'It begins when a worker starts. What was saved stays saved.',
+    `Run ${shortId(next.id)} of ${next.source} is queued; it starts run ${id} over.`,
+    'It begins when a worker starts. Saved items stay.',
   ]
   // A run that had ended before is unchanged; a live one was failed for the new one.
   const undo = wasLive ? undoByRevert([old.id]) : undoByCancel(next.id, 'Cancel the new run')
@@ -150,7 +150,7 @@ export async function revert(
     ? [`Would revert ${what}, which is ${before}${back}.`]
     : [
         `Reverted ${what}: it is ${run.status}${back}.`,
-        `Nothing automatic ends it until ${run.traits.ownerIsKnown ? 'a worker has claimed it again' : 'it has moved on'}.`,
+        `It is not ended automatically until ${run.traits.ownerIsKnown ? 'a worker has claimed it again' : 'it has made progress'}.`,
         ...(isLive(before) ? [] : howToEndAgain(run)),
       ]
   const canUndo = undid === 'cancel' && run.traits.actions.includes('cancel')

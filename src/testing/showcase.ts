@@ -156,7 +156,7 @@ async function createCurrentRuns(
   }
 }
 
-/** A scraper in Python, wrapped: its first life ended for want of memory, its second goes on from there. */
+/** A scraper in Python, wrapped: its first life ran out of memory, its second continues from there. */
 class ShowcaseCommand {
   readonly run: RunId
   readonly #scene: Simulation
@@ -213,7 +213,7 @@ class ShowcaseCommand {
   async crash(): Promise<void> {
     const { store } = this.#scene
     const { worker, source } = this.#hand
-    const because = 'killed by SIGKILL, probably for want of memory'
+    const because = 'killed by SIGKILL, probably out of memory'
     const at = await store.now()
     const [artifacts, peakMemory] = [2, 1_932_735_283]
     const end = { at, exitCode: null, signal: 'SIGKILL', because, artifacts, peakMemory }

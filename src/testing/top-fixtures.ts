@@ -64,7 +64,7 @@ export function makeRun(id: string, overrides: Partial<ListedRun> = {}): ListedR
     kind: 'crawl',
     health: 'healthy',
     severity: 'ok',
-    because: 'process 4112 on vm is alive: last beat 400 ms ago',
+    because: 'process 4112 on vm is alive: last heartbeat 400 ms ago',
     pace: { pagesPerMinute: 12.4, itemsPerMinute: 60, etaSeconds: { from: 480, to: 660 } },
     ...overrides,
   }
@@ -74,7 +74,7 @@ const ORPHAN: Partial<ListedRun> = {
   source: 'directory',
   health: 'orphaned',
   severity: 'stuck',
-  because: 'process 4111 on vm no longer exists (last beat 12 min ago)',
+  because: 'process 4111 on vm no longer exists (last heartbeat 12 min ago)',
   lastActivityAt: iso(NOW - 12 * MINUTE_MS),
   done: 1,
   total: 8,
@@ -124,7 +124,7 @@ export function makeWorker(id: string, overrides: Partial<WorkerView> = {}): Wor
     startedAt: iso(NOW - 60 * MINUTE_MS),
     lastHeartbeatAt: iso(NOW - 400),
     liveness: 'present',
-    because: 'process 4112 on vm is alive: last beat 400 ms ago',
+    because: 'process 4112 on vm is alive: last heartbeat 400 ms ago',
     targets: 3,
     ...overrides,
   }
@@ -136,7 +136,8 @@ export function makeVerdict(id: string, overrides: Partial<Verdict> = {}): Verdi
     target: `01934d2a-0000-7000-8000-0000${id}`,
     source: 'directory',
     action: 'resume',
-    because: 'process 4111 on vm no longer exists (last beat 12 min ago); goes on after page 1',
+    because:
+      'process 4111 on vm no longer exists (last heartbeat 12 min ago); continues after page 1',
     liveness: 'gone',
     evidence: EVIDENCE,
     from: 'in_progress',

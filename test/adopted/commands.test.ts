@@ -163,7 +163,10 @@ test('no action is offered or announced that needs an unmapped status', async ()
   const reverted = await say('revert', young)
   assert.match(reverted, /To end it again by hand, map adopted\.tenders\.statuses\.cancelled/)
   assert.doesNotMatch(reverted, /`unstuck cancel/)
-  assert.match(await say('explain', young), /Nothing automatic ends it until it has moved on\./)
+  assert.match(
+    await say('explain', young),
+    /It is not ended automatically until it has made progress\./,
+  )
 })
 
 test('a verdict blocked by an unmapped status is reported with that reason by every command, and never advised', async () => {

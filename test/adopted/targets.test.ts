@@ -34,7 +34,7 @@ test('a target whose worker is silent is set to STUCK if the policy is set so, w
   )
   const [row] = await ctx.rows('yp')
   assert.deepEqual([row!['status'], row!['finished_at']], ['STUCK', null])
-  assert.match(String(row!['last_error']), /is silent: last beat 61 min ago/)
+  assert.match(String(row!['last_error']), /is silent: last heartbeat 61 min ago/)
   assert.equal(row!['claimed_by'], 'w-1', 'who had it can still be asked')
 })
 

@@ -280,7 +280,11 @@ const CASES: readonly Case[] = [
   {
     situation: 'owner gone, and a checkpoint exists',
     arrange: async (ctx) => createHeldCrawl(ctx, await ctx.registerDeadWorker(), 1),
-    verdict: { action: 'resume', because: /no longer exists.*goes on after page 1/, applied: true },
+    verdict: {
+      action: 'resume',
+      because: /no longer exists.*continues after page 1/,
+      applied: true,
+    },
     run: 'interrupted',
     target: 'planned',
     check: 'resume',
@@ -290,7 +294,7 @@ const CASES: readonly Case[] = [
     situation: 'owner silent, and a checkpoint exists',
     arrange: async (ctx) =>
       agedBy(MINUTE, ctx, await createHeldRun(ctx, await ctx.registerRemoteWorker(), 1)),
-    verdict: { action: 'resume', because: /silent: last beat 6\d s ago/, applied: true },
+    verdict: { action: 'resume', because: /silent: last heartbeat 6\d s ago/, applied: true },
     run: 'interrupted',
     target: 'planned',
     check: 'resume',

@@ -7,7 +7,7 @@ import { ProcessTestContext, waitFor } from './harness.ts'
 const example = (name: string) => fileURLToPath(new URL(`../../examples/${name}`, import.meta.url))
 
 describe('examples do what they say', { concurrency: 2 }, () => {
-  test('own-code.ts goes on after the last saved page when it was killed', async () => {
+  test('own-code.ts continues after the last saved page when it was killed', async () => {
     await using ctx = await ProcessTestContext.create(sqliteEngine)
     const first = ctx.start([example('own-code.ts')])
     await first.waitForOutput('page 5 saved')

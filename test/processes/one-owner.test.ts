@@ -39,7 +39,7 @@ for (const engine of ENGINES) {
       assert.equal(await other.waitForExit(), 0)
       assert.match(
         other.output,
-        /recovery: resume .* is silent: last beat .*; goes on after page 1/,
+        /recovery: resume .* is silent: last heartbeat .*; continues after page 1/,
       )
       assert.doesNotMatch(other.output, /dropped/)
       assert.ok((await ctx.run()).counts.refused >= 1)

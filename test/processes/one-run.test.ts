@@ -82,7 +82,7 @@ for (const engine of SOME_ENGINES) {
       const refused = programs.find((program) => program.output !== '')!
       assert.match(
         refused.output,
-        /same is already running: run .{8}, since .*process \d+ on .* is alive: last beat .* Wait for it/,
+        /same is already running: run .{8}, since .*process \d+ on .* is alive: last heartbeat .* Wait for it/,
       )
       const { items } = await (await ctx.store()).runs({ source: 'same', limit: 10 })
       assert.deepEqual(

@@ -136,7 +136,7 @@ describe(
       await sleep(OUTAGE_MS)
       await server.start()
 
-      // Its last beat is older than a lease, its session is gone; and the moment the command looks, it goes on.
+      // Its last heartbeat is older than a lease, its session is gone; and the moment the command looks, it goes on.
       const recover = ctx.unstuck('recover', '--yes', '--json')
       await sleep(300)
       program.signal('SIGCONT')

@@ -47,7 +47,10 @@ for (const engine of ENGINES) {
 
       const check = await other.check('job')
       assert.deepEqual([check.action, check.run?.id], ['wait', run.id])
-      assert.match(check.because, new RegExp(`process ${process.pid} on .* is alive: last beat`))
+      assert.match(
+        check.because,
+        new RegExp(`process ${process.pid} on .* is alive: last heartbeat`),
+      )
       await assert.rejects(other.begin('job'), (error: unknown) => {
         assert.ok(error instanceof AlreadyRunningError)
         assert.deepEqual([exitCodeOf(error), error.data.source, error.data.run], [5, 'job', run.id])
@@ -143,7 +146,7 @@ for (const engine of ENGINES) {
         ['resume', 'gone', 'in_progress', 'planned', 'planned'],
       )
       assert.equal(would!.facts['pid'], program.pid)
-      assert.match(would!.because, /process \d+ on .*; goes on after page 3/)
+      assert.match(would!.because, /process \d+ on .*; continues after page 3/)
       assert.equal((await ctx.run('job')).status, 'running')
 
       const [did] = (await unstuck.recover({ plan: preview.plan })).verdicts

@@ -44,13 +44,13 @@ describe('a job that a queue delivers twice', { concurrency: 3 }, () => {
     )
   })
 
-  test('goes on after its last page when pg-boss delivers it to another process', async (t) => {
+  test('continues after its last page when pg-boss delivers it to another process', async (t) => {
     if (noServer) return t.skip(noServer)
     await using ctx = await ProcessTestContext.create(postgresEngine)
     await assertRedelivery(ctx, [example('pg-boss.ts')])
   })
 
-  test('goes on after its last page when BullMQ delivers it to another process', async (t) => {
+  test('continues after its last page when BullMQ delivers it to another process', async (t) => {
     if (noRedis || noBullmq) return t.skip(noRedis || noBullmq || undefined)
     await using ctx = await ProcessTestContext.create(sqliteEngine)
     await assertRedelivery(ctx, [...resolveBullmq, example('bullmq.ts')])
@@ -70,7 +70,7 @@ async function assertRedelivery(ctx: ProcessTestContext, args: readonly string[]
   await first.waitForExit()
 
   const second = ctx.start(args, { env })
-  const resumed = await second.waitForOutput(/goes on after page \d+\b/)
+  const resumed = await second.waitForOutput(/continues after page \d+\b/)
   const page = Number(resumed.split(' ').at(-1))
   assert.ok(page >= 4 && page < 20, resumed)
   await second.waitForOutput(`page ${page + 1} saved`)

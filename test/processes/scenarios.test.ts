@@ -112,7 +112,7 @@ for (const engine of isLong ? ENGINES : [sqliteEngine]) {
       assert.equal(await next.waitForExit(), 0, next.output)
       assert.match(
         next.output,
-        /recovery: resume target \w{8} of stage \(in progress → planned\): process \d+ .*goes on after page 1/,
+        /recovery: resume target \w{8} of stage \(in progress → planned\): process \d+ .*continues after page 1/,
       )
       assert.match(
         next.output,
@@ -407,7 +407,7 @@ for (const engine of isLong ? ENGINES : [sqliteEngine]) {
       )
       assert.equal((await ctx.target('fine')).status, 'done')
       assert.match((await ctx.run()).error!, /^timeout/)
-      assert.match(program.output, /hangs dropped: .*taken back: timeout/)
+      assert.match(program.output, /hangs dropped: .*revoked: timeout/)
       assert.equal(ctx.marks('page').filter(({ key }) => key === 'hangs').length, 2)
       const trail = (await ctx.verdicts()).map(({ action }) => action)
       assert.deepEqual(trail, ['resume', 'fail'])

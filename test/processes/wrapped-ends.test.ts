@@ -55,7 +55,7 @@ test('the exit code is passed on, and kept with duration, files and output', asy
   assert.match(logs.output, /to stdout[^]*to stderr/)
 })
 
-test('a command that died with nothing done has failed; one with a checkpoint goes on from it', async () => {
+test('a command that died with nothing done has failed; one with a checkpoint continues from it', async () => {
   await using ctx = await ProcessTestContext.create(sqlite!)
   assert.equal((await runToEnd(ctx, ...bash('exit 1'))).code, 1)
   assert.equal((await outcome(ctx)).run.status, 'failed')

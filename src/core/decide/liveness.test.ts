@@ -44,7 +44,7 @@ const cases: [string, Partial<Evidence>, ObserverHealth, Liveness, RegExp][] = [
     {},
     TRUSTED_OBSERVER,
     'present',
-    /alive: last beat 400 ms ago/,
+    /alive: last heartbeat 400 ms ago/,
   ],
   [
     'a lock file that the kernel freed',
@@ -79,7 +79,7 @@ const cases: [string, Partial<Evidence>, ObserverHealth, Liveness, RegExp][] = [
     { heartbeatAgeMs: 15_001 },
     TRUSTED_OBSERVER,
     'silent',
-    /silent: last beat 15 s ago, its lease is 15 s/,
+    /silent: last heartbeat 15 s ago, its lease is 15 s/,
   ],
   ['a beat as old as the lease', { heartbeatAgeMs: 15_000 }, TRUSTED_OBSERVER, 'present', /./],
   [
@@ -87,7 +87,7 @@ const cases: [string, Partial<Evidence>, ObserverHealth, Liveness, RegExp][] = [
     DISCONNECTED,
     TRUSTED_OBSERVER,
     'gone',
-    /process 42 on box lost its database session \(last beat 5 s ago\)/,
+    /process 42 on box lost its database session \(last heartbeat 5 s ago\)/,
   ],
   [
     'a free session lock and exactly a third of the lease without a heartbeat',

@@ -27,7 +27,7 @@ export function assessLiveness(evidence: Evidence, observer: ObserverHealth): Li
   const name = evidence.label ?? `process ${evidence.pid} on ${evidence.host}`
   const lastHeartbeat = evidence.neverBeat
     ? 'no beat so far'
-    : `last beat ${humanizeDuration(heartbeatAgeMs)} ago`
+    : `last heartbeat ${humanizeDuration(heartbeatAgeMs)} ago`
 
   if (observer.consecutiveHeartbeats < 2) {
     return {

@@ -176,7 +176,12 @@ const cases: [string, Case, Action, RegExp][] = [
     'alert',
     /timeout/,
   ],
-  ['owner gone, a checkpoint', { owner: 'gone', target: page7 }, 'resume', /goes on after page 7/],
+  [
+    'owner gone, a checkpoint',
+    { owner: 'gone', target: page7 },
+    'resume',
+    /continues after page 7/,
+  ],
   ['owner silent, a checkpoint', { owner: 'silent', target: page7 }, 'resume', /silent/],
   [
     'owner gone, progress of a run that is judged as a whole',
@@ -240,13 +245,13 @@ const cases: [string, Case, Action, RegExp][] = [
     'a row has a checkpoint and no pages',
     { owner: 'gone', run: { ...single, traits: makeRowTraits() }, target: { hasProgress: true } },
     'resume',
-    /; goes on from its last checkpoint$/,
+    /; continues from its last checkpoint$/,
   ],
   [
     'a row has brought something, and has no checkpoint',
     { owner: 'gone', run: { ...single, traits: makeRowTraits(), hasProgress: true } },
     'resume',
-    /; goes on with what it has$/,
+    /; continues with what it has$/,
   ],
   [
     'the same, with retries left by policy',

@@ -105,7 +105,7 @@ function withOwnerLost(snapshot: Snapshot, owner: LivenessAssessment, policy: Po
   const isWhole = target === null && run.kind === 'crawl'
   if (hasAnyProgress(run, target)) {
     if (policy.onCrash === 'resume' || isWhole) {
-      return verdict('resume', `${owner.because}; goes on ${describeResumePoint(target)}`)
+      return verdict('resume', `${owner.because}; continues ${describeResumePoint(target)}`)
     }
     return verdict(policy.onCrash, `${end}: ${owner.because}`)
   }

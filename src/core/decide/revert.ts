@@ -23,7 +23,7 @@ export type RevertFacts = {
 export type RevertDecision =
   | {
       readonly action: 'revert'
-      /** The action that is taken back. */
+      /** The action that is reverted. */
       readonly undoes: string
       readonly to: RunStatus
       readonly targets: readonly { id: TargetId; status: TargetStatus; seq: number }[]
@@ -62,7 +62,7 @@ export function decideRevert({ run, trail, targets, otherLive }: RevertFacts): R
   if (otherLive && !isUntouched) {
     return refuse(
       `run ${shortId(otherLive.id)} of ${run.source} is ${otherLive.status}, and a source has one live run at a time. ` +
-        `Let it go on, or end it with \`unstuck cancel ${shortId(otherLive.id)}\` first`,
+        `Let it continue, or end it with \`unstuck cancel ${shortId(otherLive.id)}\` first`,
       true,
     )
   }
@@ -155,7 +155,7 @@ function whyNotRevertible(run: Run, done: readonly AuditedAction[], isReverted: 
   if ((last.action === 'resume' || last.action === 'replan') && !reopensRun(last)) {
     return run.traits.continuedBy === 'own-program'
       ? `recovery put it back in the queue, and it is your own program's again. ${STOOD_THERE}`
-      : 'recovery put its work back in the queue, where it goes on from its cursor: nothing was taken from it'
+      : 'recovery put its work back in the queue, where it continues from its cursor: nothing was taken from it'
   }
   if (reopensRun(last) && isLive(run.status)) {
     const id = shortId(run.id)

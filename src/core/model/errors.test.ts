@@ -64,10 +64,10 @@ test('an error describes what happened, to what, and what to do', () => {
   const error = new PageBehindError(claim.target, 2, 5)
 
   assert.match(error.message, new RegExp(claim.target.slice(-8)))
-  assert.match(error.message, /Page 2 .* page 5.* go on from page 6/)
+  assert.match(error.message, /Page 2 .* page 5.* continue from page 6/)
   assert.match(
     new PageBehindError(claim.target, 5, 5).message,
-    /Page 5 .* was saved before with other content.* go on from page 6/,
+    /Page 5 .* was saved before with other content.* continue from page 6/,
   )
 })
 

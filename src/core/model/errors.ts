@@ -56,7 +56,7 @@ export class LeaseLostError extends UnstuckError<'E_LEASE_LOST'> {
     super(
       'E_LEASE_LOST',
       `Target ${shortId(target)} is no longer ours (epoch ${epoch}): ${because}. ` +
-        'Nothing was written. Drop it; its new owner goes on from the last saved page.',
+        'Nothing was written. Drop it; its new owner continues from the last saved page.',
       { target, epoch },
     )
   }
@@ -73,7 +73,7 @@ export class PageBehindError extends UnstuckError<'E_PAGE_BEHIND'> {
     super(
       'E_PAGE_BEHIND',
       `Page ${page} of target ${shortId(target)} ${what}. ` +
-        `A cursor only moves forward; go on from page ${at + 1}.`,
+        `A cursor only moves forward; continue from page ${at + 1}.`,
       { target, page, at },
     )
   }

@@ -61,7 +61,7 @@ export type Run = {
   readonly progress: { readonly done: number; readonly total: number } | null
   /** How often it was taken up again. */
   readonly resumes: number
-  /** How often it was tried again from nothing: carried from the run this one follows. */
+  /** How often it was retried from the start: carried over from the run that this one replaces. */
   readonly retries: number
   readonly retryOf: RunId | null
   readonly error: string | null

@@ -34,7 +34,7 @@ export type Worker = {
   readonly lastHeartbeatAt: Millis
   /** Grows by one with each heartbeat: a verdict repeats it, so that it applies only while the silence lasts. */
   readonly heartbeats: number
-  /** How long the worker's main thread had been busy without a break at the last beat. */
+  /** How long the worker's main thread had been busy without a break at the last heartbeat. */
   readonly loopLagMs: number
   /** Set when it ended, or was proven dead; a later beat takes it back. */
   readonly endedAt: Millis | null
@@ -48,7 +48,7 @@ export type Evidence = {
   readonly presenceKind: 'file' | 'session' | 'none'
   /** Whether its process is in the process table of this host. */
   readonly process: 'alive' | 'gone' | 'unknown'
-  /** Since its last beat, by the store's clock. */
+  /** Since its last heartbeat, by the store's clock. */
   readonly heartbeatAgeMs: number
   /** Time between two of its heartbeats. */
   readonly heartbeatMs: number

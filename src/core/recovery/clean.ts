@@ -74,7 +74,7 @@ async function abandonRun(context: OperatorContext, assessed: AssessedRun): Prom
   // A row of a table of your own is written once: run and target are the same row.
   if (assessed.run.counts.targets.in_progress === 0 || assessed.run.traits.origin)
     return applyRunVerdict(context, { ...assessed, owner: null })
-  // The worker is lost and not recovered yet: first take back its claims, with the usual fence.
+  // The worker is lost and not recovered yet: first revoke its claims, with the usual fence.
   await releaseLostClaims(context, assessed, await waitForHeartbeats(context))
   const run = await store.run(assessed.run.id)
   if (!run || run.counts.targets.in_progress > 0 || hasProgress(run)) return false

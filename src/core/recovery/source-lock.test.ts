@@ -10,7 +10,7 @@ import { inspectSourceLock } from './source-lock.ts'
 const LEASE_MS = 60_000
 const KILL_TIMEOUT_MS = 100
 
-/** A guard that a worker on another machine holds, whose last beat is too old. */
+/** A guard that a worker on another machine holds, whose last heartbeat is too old. */
 async function lockFromOtherHost(db: Awaited<ReturnType<typeof sqliteEngine.fresh>>) {
   const store = await db.open()
   const process = { ...thisProcess(), host: 'elsewhere', bootId: 'another boot' }

@@ -36,7 +36,7 @@ const BATCH_SIZE = 500
 /** A worker that is not proven dead is retired after this time. */
 const RETIRE_AFTER_MS = 3_600_000
 
-/** Checks every worker that has not ended, and takes back the claims of those that are gone, silent or, by policy, stalled. */
+/** Checks every worker that has not ended, and revokes the claims of those that are gone, silent or, by policy, stalled. */
 export async function sweep(store: Store, options: SweepOptions): Promise<Verdict[]> {
   const verdicts: Verdict[] = []
   let pending: PendingVerdict[] = []
@@ -111,7 +111,7 @@ async function* pendingVerdicts(
 const NO_LOCKS: ReadonlyMap<string, SourceLockDecision> = new Map()
 
 /**
- * Returns the source locks of a lost worker that is not proven dead. Its runs of these sources are taken back only when the
+ * Returns the source locks of a lost worker that is not proven dead. Its runs of these sources are recovered only when the
  * lock could be taken: until then no other copy can start, and its command may still run.
  */
 async function locksOfLost(

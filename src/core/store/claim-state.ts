@@ -24,9 +24,9 @@ export function leaseLost(claim: Claim, state: ClaimState | undefined): LeaseLos
   if (!state) return new LeaseLostError(claim, 'there is no such target')
   const { status, epoch, checkpoint_seq: seq, worker_id: worker } = state
   if (status !== 'in_progress')
-    return new LeaseLostError(claim, `it was taken back and is ${status}`)
+    return new LeaseLostError(claim, `the claim was revoked, and it is ${status}`)
   if (isSameClaim(state, claim)) {
-    const why = `it stands at checkpoint ${seq}, which this write does not follow`
+    const why = `it is at checkpoint ${seq}, which this write does not follow`
     return new LeaseLostError(claim, why)
   }
   return new LeaseLostError(claim, `worker ${shortId(worker!)} has it now (epoch ${epoch})`)

@@ -76,7 +76,7 @@ export type RevertRequest = AuditInfo & {
   }[]
   /** The retry that followed it and has not begun. */
   readonly cancel: RunId | null
-  /** The action that is taken back. */
+  /** The action that is reverted. */
   readonly undoes: string
 }
 

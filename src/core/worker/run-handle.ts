@@ -233,7 +233,7 @@ export class RunHandle {
   loseLease(): void {
     if (this.#isEnding) return
     this.#onLeaseLost(
-      new LeaseLostError(this.claim, 'it was taken back while this process was silent'),
+      new LeaseLostError(this.claim, 'the claim was revoked while this process was silent'),
     )
   }
 

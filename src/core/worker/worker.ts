@@ -251,7 +251,7 @@ export class CrawlWorker {
     }
   }
 
-  /** Aborts the pages of claims that were taken back, with the reason that recovery stored. */
+  /** Aborts the pages of revoked claims, with the reason that recovery stored. */
   #abortLost(claims: readonly ClaimId[]): void {
     for (const { claimed, abort } of this.#slots.of(claims)) {
       void this.store
@@ -259,7 +259,7 @@ export class CrawlWorker {
         .then((target) => target?.lastError ?? null)
         .catch(() => null)
         .then((why) =>
-          abort.abort(new LeaseLostError(claimed, `it was taken back${why ? `: ${why}` : ''}`)),
+          abort.abort(new LeaseLostError(claimed, `the claim was revoked${why ? `: ${why}` : ''}`)),
         )
     }
   }

@@ -173,7 +173,9 @@ export class QueueWorker {
   #markLost(claims: readonly ClaimId[]): void {
     for (const request of claims.flatMap((id) => this.#held.get(id) ?? [])) {
       if (request.isEnding) continue
-      this.#options.log(`${request.request.url} was taken back: what it pushed is dropped`)
+      this.#options.log(
+        `The claim on ${request.request.url} is lost: the data it pushed is dropped`,
+      )
       this.endClaim(request, 'taken')
     }
   }

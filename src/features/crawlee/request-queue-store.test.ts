@@ -66,7 +66,7 @@ test('a finished request that a heartbeat sees before its own response is not re
 
   assert.deepEqual(ended, [true, true, true])
   assert.deepEqual(
-    said.filter((line) => /taken back|no longer ours/.test(line)),
+    said.filter((line) => /claim on .* is lost|no longer ours/.test(line)),
     [],
   )
   const { total } = await store.entries(dataset.id, { offset: 0, limit: 1, desc: false })

@@ -34,8 +34,8 @@ const SUMMARIES: Readonly<Record<string, Summaries>> = {
     retry: 'Queue a new run that starts this one over. Saved items stay.',
     revert: 'Undo the last clean, cancel, fail or recovery of a run.',
     'reset-failed': 'Put failed targets back in the queue, from their last saved pages.',
-    park: 'Set targets aside, also claimed ones, until they are unparked.',
-    unpark: 'Put parked and held targets back in the queue, from their last saved pages.',
+    park: 'Park targets, also claimed ones, until they are unparked.',
+    unpark: 'Put parked and stuck targets back in the queue, from their last saved pages.',
     rewind: 'Move the cursor of a target back. Saved items stay.',
   },
   'Results and logs:': {

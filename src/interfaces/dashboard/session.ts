@@ -30,7 +30,7 @@ export function useSessionFailure(): ApiError | null {
   return useObserved(failed)
 }
 
-/** Whether buttons that act are there at all. `admin`: also those that cannot be taken back. */
+/** Whether buttons that act are there at all. `admin`: also those that cannot be reverted. */
 export function useHasRole(role: 'operator' | 'admin'): boolean {
   const now = useSession()
   if (!now || now.readOnly) return false

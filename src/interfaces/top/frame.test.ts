@@ -47,7 +47,7 @@ describe('on 80 columns', () => {
         pid: 4111,
         targets: 1,
         source: 'directory',
-        because: 'process 4111 on vm no longer exists (last beat 12 min ago)',
+        because: 'process 4111 on vm no longer exists (last heartbeat 12 min ago)',
       }),
     ]
     const size = { columns: 80, rows: 10 }
@@ -180,7 +180,7 @@ Something is stuck: 2 runs healthy, 1 run stuck for 12 min, 2 targets parked.
 
 
 
-process 4111 on vm no longer exists (last beat 12 min ago)
+process 4111 on vm no longer exists (last heartbeat 12 min ago)
 ? help  q quit  ↵ open  / filter  s sort  R recover  C clean  c cancel  u revert
 `
 const WORKERS = `
@@ -192,7 +192,7 @@ Something is stuck: 2 runs healthy, 1 run stuck for 12 min, 2 targets parked.
   c0ffee01  catalogue  4112 on vm  present         3  60 min        now
 
 
-process 4111 on vm no longer exists (last beat 12 min ago)
+process 4111 on vm no longer exists (last heartbeat 12 min ago)
 ? help  q quit  ↵ open  / filter  s sort  R recover  C clean
 `
 const VERDICTS = `
@@ -204,7 +204,7 @@ Something is stuck: 2 runs healthy, 1 run stuck for 12 min, 2 targets parked.
   abandon  run bbdb7d00     tender-port…  interrupted → abandoned  unknown   C
 
 
-process 4111 on vm no longer exists (last beat 12 min ago); goes on after page…
+process 4111 on vm no longer exists (last heartbeat 12 min ago); continues afte…
 ? help  q quit  ↵ open  / filter  s sort  R recover  C clean  c cancel  u revert
 `
 const NARROW = `

@@ -67,7 +67,7 @@ const DELETE_ITEMS = sql('delete:items')`
 const DELETE_COUNTERS = sql('delete:counters')`DELETE FROM unstuck.run_counters WHERE run_id = $1`
 const DELETE_RUN = sql('delete:run')`DELETE FROM unstuck.run WHERE id = $1`
 
-/** Taking back what was done, and the one thing that cannot be taken back. */
+/** Reverts actions, and deletes a run, which cannot be reverted. */
 export function revertMethods(db: Database): Pick<Store, 'revert' | 'deleteRun'> {
   return {
     revert: (asked) => db.transaction('revert', (connection) => revert(connection, asked)),
@@ -134,7 +134,7 @@ async function revert(connection: Connection, asked: RevertRequest): Promise<boo
 
   const entry = { actor, evidence: null, source, target: null }
   if (cancel !== null) {
-    const why = `the run it follows, ${shortId(run)}, was taken back`
+    const why = `the run it follows, ${shortId(run)}, was reverted`
     await connection.all(CANCEL_RETRY, [cancel, why])
     const [before, after] = [{ status: 'queued' }, { status: 'cancelled' }]
     await recordAudit(connection, {

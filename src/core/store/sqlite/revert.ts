@@ -35,7 +35,7 @@ const DELETE_TARGETS = sql('delete:targets')`DELETE FROM target WHERE run_id = :
 const DELETE_COUNTERS = sql('delete:counters')`DELETE FROM run_counters WHERE run_id = :run`
 const DELETE_RUN = sql('delete:run')`DELETE FROM run WHERE id = :run`
 
-/** Taking back what was done, and the one thing that cannot be taken back. */
+/** Reverts actions, and deletes a run, which cannot be reverted. */
 export function revertMethods(db: Database): Pick<Store, 'revert' | 'deleteRun'> {
   return {
     revert: (request) => db.write('revert', (tx) => revert(tx, request)),
@@ -75,7 +75,7 @@ function revert(tx: Connection, asked: RevertRequest): boolean {
   if (stands !== from || tx.get(OTHER_LIVE, { source, run, cancel })) return false
   const entry = { at: now, actor, because, evidence: null, source, target: null }
   if (cancel !== null) {
-    const why = `the run it follows, ${shortId(run)}, was taken back`
+    const why = `the run it follows, ${shortId(run)}, was reverted`
     if (tx.run(CANCEL_RETRY, { run: cancel, because: why, now }) === 0) return false
     const [before, after] = [{ status: 'queued' }, { status: 'cancelled' }]
     recordAudit(tx, { ...entry, action: 'cancel', because: why, run: cancel, before, after })

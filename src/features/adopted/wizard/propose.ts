@@ -270,7 +270,7 @@ function notesFor({ table, status, kind, columns, statuses }: Guesses): string[]
     )
   else if (kind === 'runs')
     notes.push('It has no heartbeat: rows are judged by age, progress and checkpoint.')
-  else notes.push('It has no heartbeat: without `alive` in the config no target is taken back.')
+  else notes.push('It has no heartbeat: without `alive` in the config no target is recovered.')
   return notes
 }
 

@@ -121,7 +121,7 @@ const ACTION_EFFECTS: Readonly<Record<Action, string>> = {
   replan: 'put back in the queue',
   retry: 'failed',
   park: 'parked',
-  hold: 'held for you',
+  hold: 'stuck: not changed until you run `unstuck unpark`',
   fail: 'failed; what was saved is kept',
   abandon: 'dead: not changed until you run `unstuck clean`',
   resumable: 'kept: can be continued',

@@ -101,7 +101,7 @@ test('every error has its status, code, headers and message', async () => {
   await command.post('/checkpoint', { page: 2 })
   assert.match(
     await post('/checkpoint', '{"page":1}'),
-    /^409 PAGE_BEHIND: Page 1 of target \w{8} is behind its cursor, which stands at page 2\. A cursor only moves forward; go on from page 3\.$/,
+    /^409 PAGE_BEHIND: Page 1 of target \w{8} is behind its cursor, which stands at page 2\. A cursor only moves forward; continue from page 3\.$/,
   )
   assert.match(
     await post('/checkpoint', JSON.stringify({ page: 3, cursor: 'x'.repeat(256 * 1_024) })),

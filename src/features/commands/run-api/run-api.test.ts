@@ -97,7 +97,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
 
       const items = [{ key: 'a', data: 2 }]
       const lower = await command.post('/checkpoint', { page: 4, items })
-      assertRejected(lower, 409, 'PAGE_BEHIND', /Page 4 .* stands at page 5.* go on from page 6/)
+      assertRejected(lower, 409, 'PAGE_BEHIND', /Page 4 .* stands at page 5.* continue from page 6/)
       const other = await command.post('/checkpoint', { page: 5, items })
       assertRejected(other, 409, 'PAGE_BEHIND', /saved before with other content.* from page 6/)
 

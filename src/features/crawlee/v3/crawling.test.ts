@@ -398,8 +398,7 @@ for (const engine of isLong ? [sqliteEngine, postgresEngine] : [sqliteEngine]) {
           const { id, cursor } = target!
           const info = { actor: 'a person', because: 'try again' }
           await store.rewind({ target: id, to: 0, next: null, cursor, ...info })
-          while (!said.some((line) => line.includes('was taken back')))
-            await new Promise(setImmediate)
+          while (!said.some((line) => line.includes('is lost'))) await new Promise(setImmediate)
           await dataset.pushData({ by })
         },
       })

@@ -144,7 +144,7 @@ for (const engine of isLong ? [sqliteEngine, postgresEngine] : [sqliteEngine]) {
       assert.notEqual((await runOf('default')).id, id)
     })
 
-    test('a queue with a name goes on after maxRequestsPerCrawl with what is left', async () => {
+    test('a queue with a name continues after maxRequestsPerCrawl with what is left', async () => {
       const first = await crawlSome('some', 3)
       const second = await crawlSome('some', 3)
       assert.deepEqual([first.length, second.length], [3, 3])

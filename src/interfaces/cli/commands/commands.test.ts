@@ -199,7 +199,7 @@ test('workers are shown with their liveness and the reason', async () => {
   assert.equal(next, null)
   assert.equal(Object.keys(items[0]).join(' '), WORKER_FIELDS)
   assert.deepEqual([items[0].liveness, items[0].targets], ['present', 1])
-  assert.match(items[0].because, /is alive: last beat/)
+  assert.match(items[0].because, /is alive: last heartbeat/)
   assert.deepEqual(await json(['workers', '--older', '1h']), { items: [], next: null })
 })
 

@@ -45,7 +45,7 @@ describe('explain', { concurrency: 2 }, () => {
     )
     assert.match(
       ofRun['What is known']!,
-      /^Process \d+ on .* is alive: last beat .* ago: present\./,
+      /^Process \d+ on .* is alive: last heartbeat .* ago: present\./,
     )
     assert.match(ofRun['Verdict']!, /^leave: process \d+ on \S+ is alive/)
     assert.match(ofRun['What would change it']!, /If it saves nothing for another 15 min/)
@@ -117,7 +117,7 @@ describe('explain', { concurrency: 2 }, () => {
       ctx,
       job.run,
     )
-    assert.match(known!, /^Process \d+ on \S+ no longer exists \(last beat .* ago\): gone\./)
+    assert.match(known!, /^Process \d+ on \S+ no longer exists \(last heartbeat .* ago\): gone\./)
     assert.match(changes!, /`unstuck recover` does it now/)
   })
 
@@ -166,7 +166,7 @@ describe('explain', { concurrency: 2 }, () => {
     assert.match(ended['it']!, /: failed\. .*Error: HTTP 500/)
     assert.match(ended['What is known']!, /^It ended (?:just now|\d{1,2} s ago)\./)
     assert.match(ended['Verdict']!, /^leave: the run is failed\./)
-    assert.match(ended['What would change it']!, /only a person opens it again/)
+    assert.match(ended['What would change it']!, /only an operator opens it again/)
     const { owner, evidence, policy } = await ctx.json(['explain', run])
     assert.deepEqual([owner, evidence, policy], [null, [], []])
     assert.match((await explained(ctx, failed.target))['What would change it']!, /reset-failed/)

@@ -72,13 +72,13 @@ describe('cancel', { concurrency: 2 }, () => {
       const planned = await ctx.json(['cancel', run, '--dry-run'])
       assert.deepEqual([planned.run.id, planned.run.status, planned.dryRun], [run, 'running', true])
       const { stdout } = await ctx.cli(['cancel', run, '--dry-run'])
-      assert.match(stdout, /would be cancelled.*1 target in hand.*Nothing was changed\.\n$/s)
+      assert.match(stdout, /would be cancelled.*1 target in progress.*Nothing was changed\.\n$/s)
     })
 
     const { stdout } = await ctx.cli(['cancel', shortId(run), '--because', 'wrong list'])
 
     assert.match(stdout, /^Run \w{8} of job is cancelled; its data is kept\.$/m)
-    assert.match(stdout, /^1 target in hand: work on it stops after the page\.$/m)
+    assert.match(stdout, /^1 target in progress: its worker stops after the current page\.$/m)
     const cancelled = (await ctx.store.run(run))!
     assert.deepEqual([cancelled.status, cancelled.error], ['cancelled', 'wrong list'])
     const beat = await ctx.store.heartbeat({ worker, claimIds: [claimId], loopLagMs: 0 })
@@ -111,13 +111,13 @@ describe('cancel', { concurrency: 2 }, () => {
 })
 
 describe('resume', { concurrency: 2 }, () => {
-  test('opens an ended run: what failed goes on from its page, what is parked stays', async () => {
+  test('opens an ended run: what failed continues from its page, what is parked stays', async () => {
     await using ctx = await createCliTestContext()
     const { run, failed, parked } = await endedCrawl(ctx)
     await assertUnchanged(ctx, async () => {
       const { stdout } = await ctx.cli(['resume', run, '--dry-run'])
       assert.match(stdout, /^Run \w{8} of shop, which is failed, would be opened again\.$/m)
-      assert.match(stdout, /^1 failed or held target would be put back in the queue\.$/m)
+      assert.match(stdout, /^1 failed or stuck target would be put back in the queue\.$/m)
       assert.match(stdout, /^Nothing was changed\.$/m)
     })
     const planned = await ctx.json(['resume', run, '--dry-run'])
@@ -131,7 +131,7 @@ describe('resume', { concurrency: 2 }, () => {
     assert.deepEqual([back.status, back.page], ['planned', 1])
     assert.equal(await targetStatus(ctx, parked), 'parked')
     const { stdout } = await ctx.cli(['resume', run])
-    assert.match(stdout, /is interrupted already: there is nothing to open again\./)
+    assert.match(stdout, /is interrupted already: there is nothing to reopen\./)
   })
 
   test('the way back that it names ends it again', async () => {
@@ -172,7 +172,7 @@ describe('resume', { concurrency: 2 }, () => {
 })
 
 describe('retry', { concurrency: 2 }, () => {
-  test('of a live run: it is failed, a new one is queued, and the undo takes back both', async () => {
+  test('of a live run: it is failed, a new one is queued, and the undo reverts both', async () => {
     await using ctx = await createCliTestContext()
     const old = await enqueueCrawl(ctx.store, 2)
     await assertUnchanged(ctx, async () => {

@@ -49,7 +49,7 @@ export const command = defineCommand({
     const writer = output.makeWriter()
     writer.sections(preview.sections.slice(0, -1))
     if (!json) await output.write(writer.toString())
-    const alternative = 'add --yes, or --dry-run to only look'
+    const alternative = 'add --yes, or --dry-run for a preview'
     const isDone = await confirm(output, question, { yes: false, alternative })
     // The answer may have taken a while: workers are observed again.
     const { verdicts } = isDone ? await recover(context, which) : recovery

@@ -1,7 +1,7 @@
 import type { ComponentChildren, Ref } from 'preact'
 import { Icon, type IconName } from './icon.tsx'
 
-/** `primary`: the one thing to do here. `danger`: cannot be taken back. `quiet`: without a border. */
+/** `primary`: the one thing to do here. `danger`: cannot be reverted. `quiet`: without a border. */
 export type ButtonKind = 'plain' | 'primary' | 'danger' | 'quiet'
 
 export function Button(props: {

@@ -20,7 +20,7 @@ const fingerprint = v.pipe(v.string(), v.regex(/^[0-9a-f]{12}$/, 'is the fingerp
 /** Targets that need attention, by the kind of their error. */
 export const DEAD_LETTER_ROUTES = [
   defineRoute('GET /api/dead-letters', {
-    summary: 'Failed, held and parked targets, grouped by the kind of their error.',
+    summary: 'Failed, stuck and parked targets, grouped by the kind of their error.',
     query: v.strictObject({ source: v.optional(source) }),
     response: 'deadLetters',
     isExpensive: true,

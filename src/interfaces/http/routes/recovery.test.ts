@@ -54,7 +54,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       assert.deepEqual([done.applied, done.planned, done.plan], [2, 2, changed.preview.plan])
       assert.deepEqual(await statuses(api, held), ['planned', 'stuck'])
       assert.deepEqual(await statuses(api, resumed), ['planned', 'planned'])
-      // What goes on from its cursor needs no undo.
+      // What continues from its cursor needs no undo.
       assert.deepEqual(
         done.undo.calls.map(({ path }: any) => path),
         [`/api/runs/${held}/revert`],

@@ -25,7 +25,8 @@ export const RECOVERY_ROUTES = [
   }),
 
   defineRoute('POST /api/recovery', {
-    summary: 'Recover now what dead and silent workers held. Living workers keep their claims.',
+    summary:
+      'Recover the targets of dead and silent workers now. Living workers keep their claims.',
     body: v.strictObject({
       timeout: v.optional(duration),
       sources: many(source),

@@ -57,7 +57,7 @@ export const RUN_ACTION_ROUTES = [
   }),
 
   defineRoute('POST /api/runs/:run/unpark', {
-    summary: 'Put parked and held targets back in the queue, from their last saved pages.',
+    summary: 'Put parked and stuck targets back in the queue, from their last saved pages.',
     params: runParams,
     body: v.strictObject({
       targets: v.optional(v.pipe(v.array(fullId), v.minLength(1), v.maxLength(TARGETS_MAX))),

@@ -27,7 +27,7 @@ export const TARGET_ROUTES = [
   }),
 
   defineRoute('POST /api/targets/park', {
-    summary: 'Park targets, also claimed ones, until they are put back.',
+    summary: 'Park targets, also claimed ones, until they are unparked.',
     body: v.strictObject({
       targets: v.pipe(v.array(fullId), v.minLength(1), v.maxLength(TARGETS_MAX)),
       because,
@@ -48,7 +48,7 @@ export const TARGET_ROUTES = [
   }),
 
   defineRoute('POST /api/targets/:target/unpark', {
-    summary: 'Put one parked or held target back in the queue.',
+    summary: 'Put one parked or stuck target back in the queue.',
     params: targetParams,
     body: v.strictObject({ dryRun }),
     response: 'actionResult',
