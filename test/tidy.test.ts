@@ -175,7 +175,7 @@ test('no file is longer than 350 lines', () => {
 const LIMITS = {
   files: 580,
   lines: 71_000,
-  'lines of src/core': 17_000,
+  'lines of src/core': 16_800,
   'methods of WorkerStore': 36,
   'methods of Store': 60,
   'methods of the stores of features': 30,

@@ -1,13 +1,26 @@
 import {
-  allowedRunActions,
-  allowedTargetActions,
-  type RunFacts,
+  isParkedOrStuck,
+  refuseCancel,
+  refuseDelete,
+  refuseReplan,
+  refuseResume,
+  refuseRetry,
+  refuseRevert,
+  refuseRewind,
+  type Refusal,
 } from '../core/decide/allowed-actions.ts'
+import { decideRevert, type RevertFacts } from '../core/decide/revert.ts'
 import { shortId, type RunId } from '../core/model/id.ts'
-import type { Run } from '../core/model/run.ts'
+import { isLive, type Run } from '../core/model/run.ts'
 import { unstuckCommand } from '../lib/text/shell-command.ts'
 import type { Target } from '../core/model/target.ts'
-import { describeOrigin, type RunAction, type TargetAction } from '../core/model/traits.ts'
+import {
+  describeOrigin,
+  RUN_ACTIONS,
+  TARGET_ACTIONS,
+  type RunAction,
+  type TargetAction,
+} from '../core/model/traits.ts'
 import { otherLiveRun } from '../core/recovery/operator-actions.ts'
 import type { Store } from '../core/store/store.ts'
 
@@ -71,6 +84,59 @@ export function makeAction(
 
 const OWN_PROGRAM_WORKS = 'A program of yours that works on it is not stopped. It can be reverted.'
 export const FROM_PAGE = 'from its last saved page'
+
+type RunFacts = RevertFacts & {
+  /** A live run that `clean` would mark. Only such a run, or an ended one, can be deleted. */
+  readonly isDead: boolean
+}
+
+/** Lists what can be done to a run. The refusals are those of the actions: what is listed is accepted. */
+function allowedRunActions(facts: RunFacts): RunAction[] {
+  return RUN_ACTIONS.filter(
+    (action) => changesRun(action, facts.run) && refuseRunAction(action, facts) === null,
+  )
+}
+
+/** False: the action is accepted but makes no difference, or another action fits better. */
+function changesRun(action: RunAction, run: Run): boolean {
+  const { failed, stuck, parked } = run.counts.targets
+  const canContinue = !isLive(run.status) && run.status !== 'succeeded'
+  switch (action) {
+    case 'resume':
+    case 'retry':
+      return canContinue
+    case 'reset-failed':
+      return failed > 0 && run.traits.hasTargets
+    case 'unpark':
+      return parked + stuck > 0 && run.traits.hasTargets
+    case 'delete':
+      return !isLive(run.status)
+    case 'revert':
+    case 'cancel':
+      return true
+  }
+}
+
+function refuseRunAction(action: RunAction, facts: RunFacts): Refusal {
+  const { run, otherLive } = facts
+  switch (action) {
+    case 'cancel':
+      return refuseCancel(run)
+    case 'resume':
+      return refuseReplan(run, otherLive) ?? refuseResume(run)
+    case 'reset-failed':
+    case 'unpark':
+      return refuseReplan(run, otherLive)
+    case 'retry':
+      return refuseRetry(run, otherLive)
+    case 'revert': {
+      const decision = decideRevert(facts)
+      return decision.action === 'refuse' ? refuseRevert(run, decision) : null
+    }
+    case 'delete':
+      return refuseDelete(run, facts.isDead)
+  }
+}
 
 /** Returns the actions that a run accepts now. */
 export function runActions(facts: RunFacts): AllowedAction[] {
@@ -179,6 +245,25 @@ function runCommand(name: RunAction, { id }: Run): string {
   if (name === 'unpark') return unstuckCommand(name, [], { run: short })
   if (name === 'delete') return unstuckCommand('clean', [short], { delete: true })
   return unstuckCommand(name, [short])
+}
+
+/** Lists what can be done to a target. */
+function allowedTargetActions(target: Target, run: Run, otherLive: Run | null): TargetAction[] {
+  return TARGET_ACTIONS.filter((action) => {
+    switch (action) {
+      case 'reset':
+        return target.status === 'failed' && refuseReplan(run, otherLive) === null
+      case 'unpark':
+        return isParkedOrStuck(target) && refuseReplan(run, otherLive) === null
+      case 'park':
+        return (
+          ['planned', 'in_progress', 'failed'].includes(target.status) &&
+          run.traits.actions.includes('park')
+        )
+      case 'rewind':
+        return target.page > 0 && refuseRewind(target, run, otherLive, { to: 0 }) === null
+    }
+  })
 }
 
 /** Returns the actions that a target accepts now. `otherLive`: another live run of its source. */

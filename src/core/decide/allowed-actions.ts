@@ -2,73 +2,13 @@ import { AlreadyRunningError, RefusedError, UsageError } from '../model/errors.t
 import { shortId } from '../model/id.ts'
 import { isLive, type Run } from '../model/run.ts'
 import type { Target } from '../model/target.ts'
-import {
-  describeOrigin,
-  RUN_ACTIONS,
-  TARGET_ACTIONS,
-  type RunAction,
-  type TargetAction,
-} from '../model/traits.ts'
-import { decideRevert, type RevertFacts } from './revert.ts'
+import { describeOrigin, type RunAction, type TargetAction } from '../model/traits.ts'
 
 /** Why an action is not accepted; null when it is. An operator action throws it. */
-type Refusal = RefusedError | AlreadyRunningError | UsageError | null
+export type Refusal = RefusedError | AlreadyRunningError | UsageError | null
 
 export function throwIf(refusal: Refusal): void {
   if (refusal !== null) throw refusal
-}
-
-export type RunFacts = RevertFacts & {
-  /** A live run that `clean` would mark. Only such a run, or an ended one, can be deleted. */
-  readonly isDead: boolean
-}
-
-/** Lists what can be done to a run. The refusals are those of the actions: what is listed is accepted. */
-export function allowedRunActions(facts: RunFacts): RunAction[] {
-  return RUN_ACTIONS.filter(
-    (action) => changesRun(action, facts.run) && refuseRunAction(action, facts) === null,
-  )
-}
-
-/** False: the action is accepted but makes no difference, or another action fits better. */
-function changesRun(action: RunAction, run: Run): boolean {
-  const { failed, stuck, parked } = run.counts.targets
-  const canContinue = !isLive(run.status) && run.status !== 'succeeded'
-  switch (action) {
-    case 'resume':
-    case 'retry':
-      return canContinue
-    case 'reset-failed':
-      return failed > 0 && run.traits.hasTargets
-    case 'unpark':
-      return parked + stuck > 0 && run.traits.hasTargets
-    case 'delete':
-      return !isLive(run.status)
-    case 'revert':
-    case 'cancel':
-      return true
-  }
-}
-
-function refuseRunAction(action: RunAction, facts: RunFacts): Refusal {
-  const { run, otherLive } = facts
-  switch (action) {
-    case 'cancel':
-      return refuseCancel(run)
-    case 'resume':
-      return refuseReplan(run, otherLive) ?? refuseResume(run)
-    case 'reset-failed':
-    case 'unpark':
-      return refuseReplan(run, otherLive)
-    case 'retry':
-      return refuseRetry(run, otherLive)
-    case 'revert': {
-      const decision = decideRevert(facts)
-      return decision.action === 'refuse' ? refuseRevert(run, decision) : null
-    }
-    case 'delete':
-      return refuseDelete(run, facts.isDead)
-  }
 }
 
 export function refuseCancel(run: Run): Refusal {
@@ -131,7 +71,7 @@ export function refuseDelete(run: Run, isDead: boolean): Refusal {
 }
 
 /** For all that puts targets back in the queue, which opens an ended run again. */
-function refuseReplan(run: Run, otherLive: Run | null): Refusal {
+export function refuseReplan(run: Run, otherLive: Run | null): Refusal {
   const { actions, origin } = run.traits
   if (actions.includes('resume') || origin === null) return refuseOtherLive(run, otherLive)
   return new RefusedError(`No status is mapped for resume on a run of ${origin.table}.`)
@@ -141,29 +81,6 @@ function refuseReplan(run: Run, otherLive: Run | null): Refusal {
 function refuseOtherLive({ source, traits }: Run, otherLive: Run | null): Refusal {
   if (!otherLive || !traits.isOnlyLive) return null
   return new AlreadyRunningError(source, otherLive.id, `which is ${otherLive.status}`)
-}
-
-/** Lists what can be done to a target. */
-export function allowedTargetActions(
-  target: Target,
-  run: Run,
-  otherLive: Run | null,
-): TargetAction[] {
-  return TARGET_ACTIONS.filter((action) => {
-    switch (action) {
-      case 'reset':
-        return target.status === 'failed' && refuseReplan(run, otherLive) === null
-      case 'unpark':
-        return isParkedOrStuck(target) && refuseReplan(run, otherLive) === null
-      case 'park':
-        return (
-          ['planned', 'in_progress', 'failed'].includes(target.status) &&
-          run.traits.actions.includes('park')
-        )
-      case 'rewind':
-        return target.page > 0 && refuseRewind(target, run, otherLive, { to: 0 }) === null
-    }
-  })
 }
 
 export function isParkedOrStuck({ status }: Pick<Target, 'status'>): boolean {
