@@ -67,7 +67,7 @@ export class HeartbeatClient {
     return performance.now() - this.#lastHeartbeatAt < this.#graceMs / 2
   }
 
-  /** Call before claiming: a heartbeat then does not take the claim for one whose reply got lost. */
+  /** Call before claiming: a heartbeat then does not treat the claim as one whose reply got lost. */
   requested(claims: readonly ClaimId[]): void {
     for (const id of claims) this.#requested.add(id)
     this.#sendClaims()

@@ -8,18 +8,18 @@ export type Checkpoint = {
   /** The sequence number the page follows. Together with `hash` it settles a COMMIT of unknown outcome. */
   readonly expectedSeq: number
   readonly page: number
-  /** Undefined leaves what was there. */
+  /** Undefined: unchanged. */
   readonly pageTarget?: number | undefined
   readonly next: string | null
   readonly lastItemId?: string | undefined
   readonly cursor?: unknown
   readonly skipped: number
   readonly items: readonly Item[]
-  /** Of everything above: the same page sent twice is recognised by it. */
+  /** The hash of all fields above: detects a page that is sent twice. */
   readonly hash: string
   /** The last page: the target is finished in the same transaction. */
   readonly done: boolean
-  /** Characters in it that no database can store and that were replaced; left out: none. */
+  /** How many characters that no database can store were replaced. @default 0 */
   readonly replaced?: number
 }
 

@@ -1,6 +1,6 @@
 const NAME_MAX = 100
 
-/** The known name a mistyped one was probably meant to be, or null. */
+/** Returns the known name that a mistyped one probably means, or null. */
 export function closest(name: string, known: readonly string[]): string | null {
   // The time grows with its length.
   if (name.length > NAME_MAX) return null

@@ -14,7 +14,7 @@ export const EXIT = {
   resumable: 75,
 } as const
 
-/** As shells say it. */
+/** As shells return it. */
 const COMMAND_NOT_EXECUTABLE = 126
 const COMMAND_NOT_FOUND = 127
 

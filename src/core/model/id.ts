@@ -12,7 +12,7 @@ export function newId(): Id {
   return randomUUIDv7()
 }
 
-/** The short form that is printed and typed. The first digits of a UUIDv7 are the time and look alike; the last are random. */
+/** The short form that is printed and typed. The first digits of a UUIDv7 are the time and hardly differ; the last are random. */
 export function shortId(id: Id): string {
   return id.slice(-8)
 }

@@ -3,15 +3,15 @@ export const LATENCY_BUCKETS = [
   0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 ] as const
 
-/** How long calls took, counted and never kept one by one. It only grows. */
+/** How long calls took, as counts per bucket. It only grows. */
 export type LatencyHistogram = {
-  /** How many fell into each step, and beyond the last. */
+  /** Calls per bucket, and beyond the last. */
   readonly counts: number[]
-  /** Of all of them, in seconds. */
+  /** The sum, in seconds. */
   seconds: number
 }
 
-/** What a worker measures of its own calls to the store. Kept in its row, and added up over all workers. */
+/** Latencies of a worker's own calls to the store. Stored in its row, and summed over all workers. */
 export type WorkerStats = {
   readonly checkpoint: LatencyHistogram
   readonly claim: LatencyHistogram
@@ -25,7 +25,7 @@ export function emptyStats(): WorkerStats {
   return { checkpoint: emptyHistogram(), claim: emptyHistogram() }
 }
 
-/** Counts one call. It stands in the way of every page: no allocation, a handful of comparisons. */
+/** Counts one call. Every page waits for it: no allocation, a handful of comparisons. */
 export function recordLatency(
   latency: LatencyHistogram,
   seconds: number,
@@ -37,19 +37,19 @@ export function recordLatency(
   latency.seconds += seconds
 }
 
-/** Adds what another one has counted. */
+/** Adds the counts of another histogram. */
 export function addHistogram(latency: LatencyHistogram, other: LatencyHistogram): void {
   other.counts.forEach((counted, step) => (latency.counts[step]! += counted))
   latency.seconds += other.seconds
 }
 
-/** Stats as a worker sent them, perhaps one of another version; null when they are of another kind. */
+/** Parses the stats of a worker, perhaps of another version. Returns null if they have another format. */
 export function parseStats(value: unknown): WorkerStats | null {
   const { checkpoint, claim } = (value ?? {}) as Partial<Record<keyof WorkerStats, unknown>>
   return isHistogram(checkpoint) && isHistogram(claim) ? { checkpoint, claim } : null
 }
 
-/** Of all workers together. Those of another kind do not count. */
+/** Sums the stats of workers. Those of another format are skipped. */
 export function sumStats(all: readonly unknown[]): WorkerStats {
   const sum = emptyStats()
   for (const stats of all.map(parseStats)) {

@@ -1,6 +1,6 @@
 /**
  * Removes secrets from text that is about to be stored, logged or shown: values that were registered with `keepSecrets`,
- * credentials in addresses, and what stands behind a name like password or token.
+ * credentials in addresses, and values after a name like password or token.
  */
 export function redact(text: string): string {
   let left = text
@@ -35,7 +35,7 @@ const JSON_VALUE = new RegExp(`(${NAME}\\\\{0,3}"\\s{0,2}:\\s{0,2}\\\\{0,3}")[^"
 const BEARER = /(\bBearer )[\w.~+/=-]{8,}/g
 const AUTHORIZATION =
   /(\bauthorization["'\\]{0,3}\s?[:=]\s?["'\\]{0,3}(?:basic|bearer|token) )[\w.~+/=-]{4,}/gi
-/** The value under this name, or what is left of it. */
+/** Masks the value if its name is that of a secret, otherwise redacts it. */
 export function redactNamed(name: string, text: string): string {
   return SECRET_NAME.test(name) ? MASK : redact(text)
 }
@@ -43,16 +43,16 @@ export function redactNamed(name: string, text: string): string {
 const SECRET_NAME = new RegExp(`${NAME}$`, 'i')
 export const SECRET_FLAG = new RegExp(`^--?[\\w-]{0,60}${NAME}$`, 'i')
 
-/** Whether a variable of this name is meant for Unstuck alone, by its value. */
+/** Whether a variable of this name holds a secret of Unstuck. */
 export function isSecretVariable(name: string): boolean {
   return /^UNSTUCK_.*(TOKEN|SECRET|PASSWORD|WEBHOOK|SMTP)/.test(name)
 }
 
-/** Those that this process knows, the longest first: one may be a part of another. */
+/** The longest first: one may be a part of another. */
 let registeredValues: readonly string[] = []
 const registrations = new Map<string, number>()
 
-/** From now on these values are removed from every text that passes `redact`. Returns the function that ends it. */
+/** Makes `redact` remove these values from now on. Returns a function that ends it. */
 export function registerSecrets(secrets: readonly string[]): () => void {
   const values = valuesOf(secrets)
   for (const value of values) registrations.set(value, (registrations.get(value) ?? 0) + 1)
@@ -86,13 +86,13 @@ const WORDS = /[^\s'"`]+/g
 const DATABASE_ADDRESS =
   /((?:postgres(?:ql)?|mysql|mariadb|mongodb(?:\+srv)?|rediss?):\/\/)[^\s'"`]*@/gi
 const ANY_ADDRESS = /([a-z][a-z0-9+.-]{0,31}:\/\/)[^\s/?#@:'"`]*:[^\s/?#@'"`]*@/gi
-/** Shorter ones are no secrets, and would black out half of a text. */
+/** Shorter values are no secrets, and would mask half of a text. */
 const SECRET_MIN = 4
 
-/** Not even as a password: they stand in our own commands and addresses. */
+/** Never masked, not even as a password: our own commands and addresses contain them. */
 const OWN_WORDS = ['postgres', 'postgresql', 'sqlite', 'unstuck', 'localhost']
 
-/** As `redact`, and these very values too, wherever they stand: tokens, passwords, addresses with a password in them. */
+/** As `redact`, and also removes these values: tokens, passwords, addresses with a password in them. */
 export function redactor(secrets: readonly string[]): (text: string) => string {
   const values = longestFirst(valuesOf(secrets))
   return (text) => {
@@ -112,7 +112,7 @@ function valuesOf(secrets: readonly string[]): string[] {
   )
 }
 
-/** As it is, as it stands in an address, and what in it is secret by itself. */
+/** The secret, its encoded and decoded forms, and the secret parts of an address. */
 function variantsOf(secret: string): string[] {
   return [secret, ...passwordsIn(secret), ...secretPath(secret)].flatMap((value) => [
     value,
@@ -129,7 +129,7 @@ function secretPath(address: string): string[] {
 
 const PATH_MIN = 12
 
-/** Of the address of a database or a mail server; none where there is no password in it. */
+/** Returns the passwords in the address of a database or a mail server. */
 export function passwordsIn(address: string): string[] {
   // Matches an address in its correct form, and one whose password contains an unescaped slash or @.
   const written = /^[a-z][a-z0-9+.-]*:\/\/[^:@]*:(.*)@/i.exec(address)?.[1]

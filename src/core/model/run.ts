@@ -13,7 +13,7 @@ export const RUN_STATUSES = [
   'cancelled',
   'abandoned',
 ] as const
-/** Where a run stands. `interrupted`: stopped with work left; the next worker continues it. */
+/** The status of a run. `interrupted`: stopped with work left; the next worker continues it. */
 export type RunStatus = (typeof RUN_STATUSES)[number]
 
 /** A source has at most one run in these, by a unique index. */

@@ -1,7 +1,7 @@
 import type { RunId } from './id.ts'
 import type { Millis } from './time.ts'
 
-/** How far a run had come at one moment. All counts only grow, so two samples tell the pace between them. */
+/** The progress of a run at one moment. Counts only grow, so the pace follows from two samples. */
 export type Sample = {
   readonly at: Millis
   readonly run: RunId
@@ -9,6 +9,6 @@ export type Sample = {
   readonly pages: number
   /** New and updated ones. */
   readonly items: number
-  /** Targets; for a run with one target what it reported of itself. */
+  /** Targets; for a run with one target what it reported. */
   readonly done: number
 }

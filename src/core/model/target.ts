@@ -9,7 +9,7 @@ export const TARGET_STATUSES = [
   'stuck',
   'parked',
 ] as const
-/** Where a target stands. `planned`: waits for a worker. `stuck` and `parked` need an operator. */
+/** The status of a target. `planned`: waits for a worker. `stuck` and `parked` need an operator. */
 export type TargetStatus = (typeof TARGET_STATUSES)[number]
 
 /** In these a target needs an operator. */
@@ -21,15 +21,15 @@ export type TargetInput = {
   readonly key: string
   readonly group?: string
   readonly url?: string
-  /** What its page handler gets with each page, any JSON. */
+  /** Passed to its page handler with each page; any JSON. */
   readonly data?: unknown
-  /** What its first worker finds as its cursor. */
+  /** The cursor before its first page. */
   readonly cursor?: unknown
-  /** Before all that wait already; the last one that was put there comes first. */
+  /** Goes to the front of the queue, before others that were put there. */
   readonly forefront?: boolean
 }
 
-/** Where the next worker picks up. All of it moves with a page, or not at all. */
+/** Where the next worker continues. It changes as a whole, with a page. */
 export type Cursor = {
   /** Checkpoints committed so far. Each page names the one it follows. */
   readonly seq: number
@@ -38,7 +38,7 @@ export type Cursor = {
   readonly pageTarget: number | null
   readonly next: string | null
   readonly lastItemId: string | null
-  /** The crawl's own notes, any JSON. */
+  /** Data of the crawl; any JSON. */
   readonly cursor: unknown
 }
 
@@ -56,7 +56,7 @@ export type Target = Cursor & {
   readonly claimId: ClaimId | null
   readonly worker: WorkerId | null
   readonly claimedAt: Millis | null
-  /** Claims that did not end in a clean stop. Nothing sets it back. */
+  /** Claims that did not end in a clean stop. It is never reset. */
   readonly attempts: number
   /** Errors of its handler since its last page. */
   readonly errors: number

@@ -5,7 +5,7 @@ import type { Millis } from './time.ts'
 export type ProcessIdentity = {
   readonly host: string
   readonly pid: number
-  /** Kernel ticks at which the process started; null where the system does not tell (not Linux). */
+  /** Kernel ticks at which the process started; null where the system does not report it (not Linux). */
   readonly startTicks: number | null
   /** The kernel's random id of this boot; null where there is none. */
   readonly bootId: string | null
@@ -17,7 +17,7 @@ export type ProcessIdentity = {
 export type Presence =
   | { readonly kind: 'file'; readonly path: string; readonly inode: string }
   | { readonly kind: 'session'; readonly key: string }
-  /** Nothing to hold: a pooler stands between, or the engine has no locks. Heartbeats decide alone. */
+  /** No lock: there is a connection pooler, or the engine has no locks. Only heartbeats count. */
   | { readonly kind: 'none' }
 
 /** A process that claims targets. */
@@ -40,7 +40,7 @@ export type Worker = {
   readonly endedAt: Millis | null
 }
 
-/** What the store and the kernel can tell about a worker at one moment. */
+/** What the store and the kernel report about a worker at one moment. */
 export type Evidence = {
   /** Whether the worker's lock is held: `free` proves its death. */
   readonly presence: 'held' | 'free' | 'unknown'

@@ -4,7 +4,7 @@ import { LeaseLostError, PageBehindError } from '../model/errors.ts'
 import { shortId } from '../model/id.ts'
 import type { TargetStatus } from '../model/target.ts'
 
-/** A target as it stands when the fence has refused a write. */
+/** The state of a target whose write the fence has refused. */
 export type ClaimState = {
   status: TargetStatus
   epoch: number
@@ -38,7 +38,7 @@ export function outcomeOfRefused(
   state: ClaimState | undefined,
 ): Outcome<{ seq: number }> {
   if (state && isSameClaim(state, claim)) {
-    // The COMMIT whose reply got lost had gone through.
+    // The COMMIT whose reply got lost had succeeded.
     if (state.checkpoint_seq === expectedSeq + 1 && state.checkpoint_hash === hash)
       return { ok: true, value: { seq: state.checkpoint_seq } }
     if (state.status === 'in_progress' && state.page >= page)

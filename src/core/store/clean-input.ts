@@ -52,7 +52,7 @@ export function cleanInput(store: Store): Store {
       return { ...opened, ...extension.clean?.(opened) }
     },
   }
-  // As they are, getters too: some answer anew each time.
+  // As they are, getters too: some return a new value each time.
   return Object.defineProperties(
     {},
     {
@@ -70,7 +70,7 @@ function cleanMove(move: RunMove): RunMove {
   return { ...cleanAuditInfo(move), evidence: storedJson(move.evidence) }
 }
 
-/** Who it was, from where, which call. */
+/** The actor, the address, the call. */
 function name(text: string): string {
   return storedText(text, LIMITS.listed)
 }

@@ -6,7 +6,7 @@ import { asJson } from './new-targets.ts'
 
 const INPUT_BYTES_MAX = 256 * 1024
 
-/** What a run's command is given, as text; null when that is nothing. Refuses what no JSON can say. */
+/** Returns the input of a run's command as JSON; null if there is none. Throws for a value that is not JSON. */
 export function serializeInput(source: string, input: unknown): string | null {
   if (input === undefined || input === null) return null
   const hint = ' Give plain data: texts, numbers, lists, objects.'

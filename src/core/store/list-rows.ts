@@ -5,7 +5,7 @@ import type { Sample } from '../model/sample.ts'
 import { ACTIONS, RUN_STATUS_AFTER, TARGET_STATUS_AFTER } from '../model/verdict.ts'
 import type { SampleFilter } from './reads.ts'
 
-/** Row → model for those who look on, as in `rows.ts`. */
+/** Row → model for reads, as in `rows.ts`. */
 
 /** A status without a run is there too, with 0. */
 export function toRunTotals(
@@ -51,8 +51,8 @@ const MINUTE_MS = 60_000
 export const LAST_STRETCH_MS = 10 * MINUTE_MS
 
 /**
- * After so long without a move a run counts as still. A long look asks for minutes at most this far apart, or on the hour:
- * whichever it asks for, a run that is not there has not moved since the one before.
+ * After this long without progress a run counts as idle. A long period is read in minutes at most this far apart, or on the
+ * hour: a run without a sample there has not progressed since the one before.
  */
 export const IDLE_AFTER_MS = 30 * MINUTE_MS
 
@@ -64,7 +64,7 @@ export function hourOf(at: number): number {
   return Math.floor(at / (60 * MINUTE_MS)) * 60 * MINUTE_MS
 }
 
-/** Where the minutes begin that a long look asks for; null when it asks for all. */
+/** Returns the starts of the minutes that are read of a long period; null if all are. */
 export function sampledMinutes({ since, until, everyMinutes = 1 }: SampleFilter): number[] | null {
   if (everyMinutes <= 1) return null
   const step = everyMinutes * MINUTE_MS

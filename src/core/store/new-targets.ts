@@ -57,7 +57,7 @@ function nameMistakes(name: string, value: unknown, bytesMax: number): string[] 
   ]
 }
 
-/** What a target's first worker finds, as text; null when that is nothing. Refuses what no JSON can say. */
+/** Returns the first cursor of a target as JSON; null if there is none. Throws for a value that is not JSON. */
 export function serializeCursor({ key, cursor }: TargetInput): string | null {
   return serialize('cursor', key, cursor, LIMITS.cursor)
 }

@@ -23,7 +23,7 @@ export interface OperatorStore {
   deleteRun(request: { run: RunId; withItems: boolean } & AuditInfo): Promise<DeleteResult>
 }
 
-/** Who did something, and why, for the audit trail. */
+/** The actor of an operation and its reason, for the audit trail. */
 export type AuditInfo = { readonly actor: string; readonly because: string }
 
 export type RunMove = AuditInfo & {
@@ -33,7 +33,7 @@ export type RunMove = AuditInfo & {
   /** As the audit trail has it: a verdict's action, or `cancel`. */
   readonly action: string
   readonly evidence: unknown
-  /** What must still be so; what is left out may have changed. The run must be live anyhow. */
+  /** Preconditions. Omitted fields are not checked. The run must be live in any case. */
   readonly expected: {
     readonly status?: RunStatus
     readonly lastActivityAt?: Millis
@@ -102,7 +102,7 @@ export type AuditFilter = {
   readonly source?: string | undefined
   readonly since?: Millis | undefined
   readonly newestFirst?: boolean | undefined
-  /** The entry that the last answer ended with. */
+  /** The last entry of the previous page. */
   readonly after?: number | undefined
   readonly limit: number
 }
@@ -115,7 +115,7 @@ export type AuditCount = {
 }
 
 export type AuditEntry = {
-  /** Grows; the order of things. */
+  /** Grows with each entry. */
   readonly id: number
   readonly at: Millis
   readonly actor: string

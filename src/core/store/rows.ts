@@ -25,7 +25,7 @@ export const COUNTER_COLUMNS = [
 ] as const
 export type CounterColumn = (typeof COUNTER_COLUMNS)[number]
 
-/** Null is zero: what is not there need not be sent. */
+/** Null is zero, so that zeros need not be sent. */
 export type CountersRow = Record<CounterColumn, number | null>
 
 export function toCounts(row: CountersRow): Counts {
@@ -152,7 +152,7 @@ export function toLiveRun(row: LiveRunRow, counters: RunCountersRow): LiveRun {
   }
 }
 
-/** What differs from the defaults: a thousand runs with the same policy must not weigh a megabyte. */
+/** Returns what differs from the defaults: a thousand runs with the same policy must not take a megabyte. */
 export function serializePolicy(policy: Policy): string {
   const own = Object.entries(policy).filter(
     ([name, value]) => value !== DEFAULT_POLICY[name as keyof Policy],

@@ -2,7 +2,7 @@ import { channel } from 'node:diagnostics_channel'
 
 /**
  * Each statement sent to a database is announced here by name: `before` it is sent, `sent` (PostgreSQL: on
- * its way, no answer yet), `after`. For tracing, and for the tests that kill the process at each of them.
+ * its way, no reply yet), `after`. For tracing, and for the tests that kill the process at each of them.
  */
 export type StatementMoment = {
   readonly name: string

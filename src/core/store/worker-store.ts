@@ -92,7 +92,7 @@ export interface WorkerStore {
   registerWorker(worker: NewWorker): Promise<void>
   /**
    * Reports that the worker lives and holds these claims. Releases claims of the worker that are not named and older than
-   * its lease: their answer got lost. Subtracts crashes that recovery counted because the worker seemed lost. Returns
+   * its lease: the reply to their claim got lost. Subtracts crashes that recovery counted because the worker seemed lost. Returns
    * which of the named claims are still the worker's.
    */
   heartbeat(heartbeat: Heartbeat): Promise<HeartbeatResult>

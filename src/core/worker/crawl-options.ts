@@ -135,7 +135,7 @@ export type PageFailure<C = unknown, T = undefined, R = undefined> = {
 
 /**
  * What follows an error: `'retry'` after the usual pause, also beyond `policy.retries`; `'fail'` the target; `'park'` it for
- * a person; or retry after a time.
+ * an operator; or retry after a time.
  */
 export type ErrorDecision = 'retry' | 'fail' | 'park' | RetryAfter
 

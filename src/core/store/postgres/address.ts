@@ -13,7 +13,7 @@ export type Host = {
 export type Address = {
   /** In the order in which they are tried. */
   readonly hosts: readonly [Host, ...Host[]]
-  /** For people: without user and password. */
+  /** For display: without user and password. */
   readonly where: string
   /** `connection_limit` of the address. */
   readonly connections: number | undefined

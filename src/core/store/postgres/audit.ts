@@ -15,7 +15,7 @@ const RECORD = sql('audit:record')`
    ORDER BY e.nth
 `
 
-// Ordered by the column, not by what is answered of it: so the index is walked.
+// Ordered by the column, not by the returned value, so that the index is used.
 const LIST = (name: string, where: string, order: string) =>
   sql(`audit:${name}`, 'anew')`
   SELECT id::float8 AS id, ${ms('at')} AS at, actor, action, source, run_id, target_id, because, evidence,

@@ -87,7 +87,7 @@ export function beginMethods(db: Database): Pick<Store, 'begin'> {
         const asker = await lockWorker(connection, request)
         if (!asker.sourceLock && request.abandonFirst)
           await moveRun(connection, request.abandonFirst)
-        // Who is overtaken by another one looks again at what that one made.
+        // If another process was faster, read again what it created.
         for (let looks = 1; looks <= BEGIN_TRIES; looks++) {
           const begun = await tryToBegin(connection, request, asker)
           if (begun === 'overdue') throw new HeartbeatOverdueError(db.address.where)

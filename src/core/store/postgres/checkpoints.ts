@@ -15,10 +15,10 @@ import { internalFunctions, runInTransaction, UserCodeError } from './user-trans
 // $1 writer, $2 pages, $3 their items. One statement, so one round trip and one transaction.
 //
 // The fence comes first: a worker that lost its claim matches no row, and only pages that moved their target have
-// their items saved. Progress strikes off crashes and errors. Items go in sorted by key, so that two batches with
+// their items saved. Progress resets crashes and errors. Items go in sorted by key, so that two batches with
 // the same items wait for each other instead of locking each other out; of the same item twice the later is kept.
-// Its data moves, and its version with it, only when it differs. `held` stands for a literal that would lead the
-// planner to read the index of all claims instead of looking up one target.
+// Its data moves, and its version with it, only when it differs. `held` replaces a literal, with which the
+// planner would read the index of all claims instead of looking up one target.
 export const CHECKPOINT = sql('checkpoint:advance')`
   WITH page AS MATERIALIZED (
     SELECT *, 'in_progress' AS held FROM json_to_recordset($2::json) AS p (
@@ -201,7 +201,7 @@ function toRow({ n, page }: Numbered): Record<string, unknown> {
     page_target: page.pageTarget ?? null,
     next_url: page.next,
     last_item_id: page.lastItemId ?? null,
-    // In an array, so that a cursor that is null is told from none.
+    // In an array, to distinguish a cursor that is null from none.
     cursor: cursor === undefined ? null : [cursor],
     skipped: page.skipped,
     hash: page.hash,

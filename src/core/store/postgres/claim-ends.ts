@@ -25,9 +25,9 @@ type Ending = {
   readonly cursor?: unknown
 }
 
-// The fence: who lost the claim matches no row and so changes nothing. The crash that was counted when the claim was
-// made is struck off. `held` stands for a literal that would lead the planner to read the index of all claims instead
-// of looking up one target.
+// The fence: a worker that lost the claim matches no row and changes nothing. The crash that was counted when the claim was
+// made is subtracted. `held` replaces a literal, with which the planner would read the index of all claims instead of
+// looking up one target.
 const END = /* sql */ `
   WITH ending AS MATERIALIZED (
     SELECT *, 'in_progress' AS held FROM json_to_recordset($2::json) AS e (
@@ -163,7 +163,7 @@ async function note(
   return { ok: false, error: leaseLost(claim, standing) }
 }
 
-/** Ends claims that still hold, and answers for each of them apart. */
+/** Ends claims that still hold. Returns an outcome for each. */
 async function end(
   db: Database,
   statement: Sql,
@@ -209,7 +209,7 @@ async function ended(
   }
 }
 
-/** Asked again after an answer got lost. A verdict leaves the same state, but with its own reason. */
+/** A repeated call after a reply got lost. A verdict leaves the same state, but with its own reason. */
 function isAlready(stands: ClaimStateRow, { claim, status, error }: Ending): boolean {
   const sameReason = error === undefined || stands.last_error === stripNul(error)
   return isSameClaim(stands, claim) && stands.status === status && sameReason

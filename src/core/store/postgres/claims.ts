@@ -18,7 +18,7 @@ export const TAKEN_UP = /* sql */ `
 
 // $1 writer, $2 worker, $3 source, $4 claim ids, $5 empty, $6 alone.
 //
-// What the worker already holds under these ids is answered again: the answer of an earlier call got lost. The picks
+// What the worker already holds under these ids is returned again: the reply to an earlier call got lost. The picks
 // walk an index in its order and skip what others are just claiming. The worker's row is written last, and only when
 // there is something to claim: it cannot be retired meanwhile, its last heartbeat is recent, and the same call in another
 // session, which this one cannot see yet, takes nothing. A crash is counted here and struck off when the claim ends any other way.
@@ -89,7 +89,7 @@ const LOCK_WORKER = sql('claim:worker')`SELECT FROM unstuck.worker WHERE id = $1
 type Row = { is_overtaken: boolean } & (ClaimedRow | { id: null })
 
 export function claimMethods(db: Database): Pick<Store, 'claim'> {
-  /** Ids of a call that was not answered: it may still be under way at the server. */
+  /** Ids of a call without a reply: the server may still be executing it. */
   let unsure: readonly ClaimId[] = []
 
   const claim = async (request: ClaimRequest): Promise<Row[]> => {

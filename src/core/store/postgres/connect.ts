@@ -3,7 +3,7 @@ import type { Address, Host } from './address.ts'
 import { isConnectionError, reasonOf } from './errors.ts'
 import { closeClient } from './timeouts.ts'
 
-/** Which servers will do: any that answers, the primary, or one that takes writes. */
+/** Which servers are accepted: any that responds, the primary, or one that accepts writes. */
 export type Accepts = 'any' | 'primary' | 'writable'
 
 /** The host of an address that was found to serve last, for all connections of this thread. */

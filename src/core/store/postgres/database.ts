@@ -242,7 +242,7 @@ export class Database implements Queryable {
     return this.#userSlots.run(() => this.transaction(name, work))
   }
 
-  /** Waits for what is under way, but not for a server that no longer answers. */
+  /** Waits for pending statements, but not for a server that no longer responds. */
   async close(): Promise<void> {
     if (this.#pool.ending) return
     await waitAtMost(CLOSE_MS, this.#pool.end())

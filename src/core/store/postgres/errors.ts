@@ -19,7 +19,7 @@ export function isContention(error: unknown): boolean {
   return code === '40001' || code === '40P01' || isOutdatedWrite(error)
 }
 
-/** Another run of the source came to life between a look and a write: tried again, the look sees it. */
+/** Another run of the source started between a read and a write: a second attempt reads it. */
 function isOutdatedWrite(error: unknown): boolean {
   const { constraint, schema } = (error ?? {}) as { constraint?: unknown; schema?: unknown }
   return codeOf(error) === '23505' && schema === 'unstuck' && constraint === 'run_live'

@@ -32,7 +32,7 @@ export function leaderMethods(db: Database): Pick<Store, 'acquireLeadership'> {
       const [leader] = await db.all<LeaderRow>(LEADER, [role])
       const running = leader !== undefined && leader.left_ms > 0
       if (running && leader.holder === worker && leader.left_ms > forMs / 2) return true
-      // Who would come round sooner takes over from who comes seldom.
+      // A process with a shorter interval takes over from one with a longer interval.
       const isFree = leader !== undefined && (leader.left_ms > forMs || isGone(leader))
       const gone = isFree ? leader.holder : null
       if (running && leader.holder !== worker && gone === null) return false

@@ -48,7 +48,7 @@ export function liveRunMethods(db: Database): Pick<Store, 'liveRuns'> {
       const countersOf = new Map(counters.map((row) => [row.id, row]))
       return facts.flatMap((row) => {
         const sums = countersOf.get(row.id)
-        // It came or went between the two looks.
+        // It started or ended between the two reads.
         return sums ? toLiveRun(row, sums) : []
       })
     },

@@ -63,7 +63,7 @@ export async function saveOnePage(db: Queryable, page: Checkpoint): Promise<numb
     hash,
     pageTarget,
     lastItemId,
-    // In an array, so that a cursor that is null is told from none.
+    // In an array, to distinguish a cursor that is null from none.
     cursor === undefined ? null : JSON.stringify([cursor]),
     page.done,
     page.source,

@@ -9,7 +9,7 @@ import { isDataError } from './errors.ts'
 import { LIVE } from './runs.ts'
 import { ADD_ON_CONFLICT } from './counters.ts'
 
-// The run's row is locked, so that it cannot end between this look and this commit. Targets go in sorted by key: two
+// The run's row is locked, so that it cannot end between this read and this commit. Targets go in sorted by key: two
 // planners of the same list wait for each other instead of locking each other out. What is put in front of all others
 // waits since before 1970, the longer ago the later it came: what was begun before waits since 1970.
 const PLAN = sql('plan')`

@@ -20,7 +20,7 @@ const MAY_WRITE = sql('open:rights')`
 
 type ServerProbe = ServerVersion & { pid: number; read_only: boolean; is_lossy: boolean }
 
-/** Checks that the server can be used, brings the schema up to date unless it is only read, and tells whether a pooler stands between. */
+/** Checks that the server can be used, brings the schema up to date unless it is only read, and detects a connection pooler. */
 export async function probeServer(
   address: Address,
   readOnly: boolean,
@@ -70,7 +70,7 @@ async function readServer(connection: Connection): Promise<ServerProbe> {
   return (await connection.all<ServerProbe>(SERVER))[0]!
 }
 
-/** Who may only read cannot bring the schema up to date either. */
+/** A login that may only read cannot bring the schema up to date either. */
 async function refuseOutdated(connection: Connection, { where }: Address): Promise<void> {
   const number = await version(connection)
   if (number === SCHEMA_VERSION) return

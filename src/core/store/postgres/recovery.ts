@@ -16,9 +16,10 @@ const CLAIMS_OF = sql('recover:held')`
    WHERE t.worker_id = $1 AND t.status = 'in_progress' AND t.id > $2
    ORDER BY t.id LIMIT $3
 `
-// Recovery is fenced too: it acts only on what it judged, and only while the worker's silence lasts. The crash that was
-// counted when the claim was made stays counted, and is remembered where its worker may yet come back; but a timeout, where the worker lives and its target stands still, is an
-// error and no crash. Rows that are locked for a change are no longer as they were assessed.
+// Recovery is fenced too: it changes only the claims it assessed, and only while the worker has not sent another heartbeat.
+// The crash that was counted at claim time stays counted, and is recorded where the worker may come back. A timeout, where
+// the worker is alive and its target does not progress, is an error and no crash. Rows that are locked for a change are no
+// longer as they were assessed.
 const TAKE_BACK = sql('recover:apply')`
   WITH verdicts AS MATERIALIZED (
     SELECT *, 'in_progress' AS held FROM json_to_recordset($2::json) AS j (

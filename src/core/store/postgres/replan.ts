@@ -267,7 +267,7 @@ async function putBack(connection: Connection, request: ReplanRequest): Promise<
   return counts
 }
 
-/** An ended run lives again. Answers what it is now. */
+/** Reopens an ended run. Returns its status. */
 async function reopenRun(connection: Connection, run: RunId): Promise<RunStatus> {
   await fenceOff(connection, run, ['in_progress'])
   const [row] = await connection.all<{ status: RunStatus }>(REOPEN, [run])

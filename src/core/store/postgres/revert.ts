@@ -37,9 +37,8 @@ const RESTORE = sql('revert:targets')`
   ${ADD_MOVED_COUNTS}
 `
 
-// Batch by batch, along the index: a server has only so long to answer. $1 and $2 are what and from where on, $3 how many are
-// looked at. Of the items, those that another run has saved since are that one's, and stay; they are met in the order of
-// their keys, as pages are saved.
+// In batches along the index, because statements have a time limit. $1 is the run or source, $2 the key to continue after, $3
+// the size of a batch. Items that another run has saved since stay. They are locked in the order of their keys, as by pages.
 const DELETE_TARGETS = sql('delete:targets')`
   WITH edge AS MATERIALIZED (
     SELECT max(key) AS key FROM (
@@ -105,7 +104,7 @@ export function revertMethods(db: Database): Pick<Store, 'revert' | 'deleteRun'>
 
 const BATCH = 10_000
 
-/** Deletes along the keys of one run or source, batch by batch. Answers how many are gone. */
+/** Deletes along the keys of one run or source, in batches. Returns how many were deleted. */
 async function deleteAll(
   connection: Connection,
   statement: Sql,

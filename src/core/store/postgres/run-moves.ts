@@ -8,8 +8,8 @@ import { LIVE, lockRun, lockRunIfAny, refuseOtherLive } from './runs.ts'
 import { stripNul } from './strip-nul.ts'
 import { ADD_ON_CONFLICT, ADD_MOVED_COUNTS } from './counters.ts'
 
-// Asked under the run's lock, by a look that is younger than it: who claimed from a run that was queued or interrupted
-// is seen, or waits. Who claims from a running one at this very moment is not; it hears of the move with its next beat.
+// Runs under the run's lock, with a newer snapshot: a claim from a queued or interrupted run is seen, or waits. A concurrent
+// claim from a running one is not seen; its worker learns of the move with its next heartbeat.
 const MOVE = sql('move')`
   UPDATE unstuck.run r
      SET status = $2::text,

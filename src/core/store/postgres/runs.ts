@@ -135,7 +135,7 @@ type RunState = {
   planned: boolean
 }
 
-/** Where a run stands. */
+/** The state of a run. */
 export async function runState(db: Queryable, run: RunId): Promise<RunState> {
   return found(await db.all<RunState>(RUN_STATE_OF, [[run]]), run)
 }
@@ -155,7 +155,7 @@ export async function lockRunIfAny(
   return (await connection.all<RunState>(LOCK, [[run]]))[0]
 }
 
-/** Answers in the order in which they are named. */
+/** Returns them in the order of the given ids. */
 export async function lockRuns(
   connection: Connection,
   runs: readonly RunId[],

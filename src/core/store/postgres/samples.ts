@@ -19,9 +19,8 @@ const IS_LEFT_TO_OTHERS = sql('sample:others')`
 const FORGET_MINUTE = sql('sample:minute')`
   DELETE FROM unstuck.sample WHERE at >= date_trunc('minute', statement_timestamp())
 `
-// $1: how long ago an end still counts. A run that has ended is taken once more, for its last stretch, unless there
-// is nothing to tell of it. $2: one that has its entry of this hour, and is where that says and where it was so long ago,
-// is left out.
+// $1: how long ago an end still counts. A run that has ended is sampled once more, unless there is nothing to record. $2:
+// a run with a sample of this hour that has not progressed since it, nor for so long, is left out.
 export const TAKE = sql('sample:take')`
   WITH clock AS MATERIALIZED (
     SELECT now, date_trunc('hour', now AT TIME ZONE 'UTC') AT TIME ZONE 'UTC' AS hour,

@@ -66,7 +66,7 @@ export function settleMethods(db: Database): Pick<Store, 'settle'> {
         const open = await connection.all<{ id: string }>(CANDIDATES, [run ?? null, lost])
         if (open.length === 0) return []
         const ids = open.map((row) => row.id)
-        // What was seen may have changed: the verdict is made under the lock, by a later look.
+        // The rows may have changed: the decision is made under the lock, with a newer snapshot.
         await connection.all(LOCK, [ids])
         return connection.all<Settled>(SETTLE, [ids, lost])
       }),

@@ -16,12 +16,12 @@ export const SOURCE_LOCK_COLUMNS = /* sql */ `
 const LOCK_WORKERS = sql('source-lock:workers')`
   SELECT id, ${MAY_CLAIM} AS may_claim FROM unstuck.worker WHERE id = ANY ($1::uuid[]) ORDER BY id FOR SHARE
 `
-/** Makes the guard where there is none, and locks it: so the look at its holder that follows is younger than its hold. */
+/** Creates the lock's row if there is none, and locks it, so that the following read of its holder is current. */
 const MAKE_AND_LOCK = sql('source-lock:row')`
   INSERT INTO unstuck.source_lock (source, kill_timeout_ms, process_tag) VALUES ($1, $2, $3)
   ON CONFLICT (source) DO UPDATE SET process_tag = source_lock.process_tag
 `
-// A holder that is not known any more has ended. The one who holds it already finds it as it is.
+// An unknown holder has ended. For the holder itself nothing changes.
 const TAKE_LOCK = sql('source-lock:take')`
   UPDATE unstuck.source_lock g
      SET worker_id = $2, since = clock_timestamp(), kill_timeout_ms = $3,

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from 'pg'
 
-/** Waits for something to end, but no longer than this: the server may no longer answer. */
+/** Waits for something to end, but no longer than this: the server may no longer respond. */
 export async function waitAtMost(ms: number, promise: Promise<unknown>): Promise<void> {
   const over = new AbortController()
   const { signal } = over

@@ -7,7 +7,7 @@ import { isContention, storeError } from './errors.ts'
 /** Keeps what the user's function threw apart from what the store throws: it is not for the store to interpret. */
 export class UserCodeError extends Error {}
 
-/** Under which name the books are kept in a page's transaction: for statements of ours that join it. */
+/** The writer of the counters in a page's transaction, for our own statements in it. */
 export function writerOf(tx: Transaction): string {
   const writer = writers.get(tx)
   if (writer === undefined) throw new UsageError('This belongs into a checkpoint of its own store.')

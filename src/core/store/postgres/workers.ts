@@ -25,7 +25,7 @@ const REGISTER = sql('worker:register')`
   ON CONFLICT (id) DO NOTHING
 `
 // $1 writer, $2 worker, $3 loop lag, $4 the claims it names, $5 what it has measured. Claims in its name that it has not named for a whole
-// lease are released untouched: their answer got lost.
+// lease are released unchanged: the reply to their claim got lost.
 const HEARTBEAT = sql('heartbeat')`
   WITH me AS (
     UPDATE unstuck.worker

@@ -59,7 +59,7 @@ type ClaimEndMethods = Pick<
 >
 
 export function claimEndMethods(db: Database): ClaimEndMethods {
-  /** Ends claims that still hold, and answers for each of them apart. */
+  /** Ends claims that still hold. Returns an outcome for each. */
   const end = <T extends Claim>(
     name: string,
     claims: readonly T[],
@@ -138,7 +138,7 @@ export function endClaim(
     return { ok: true, value: undefined }
   }
   const stands = claimState(tx, claim)
-  // Asked again after an answer got lost: it is already as it should be.
+  // A repeated call after a reply got lost: nothing is left to do.
   if (stands && isSameClaim(stands, claim) && stands.status === becomes) {
     return { ok: true, value: undefined }
   }

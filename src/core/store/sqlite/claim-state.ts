@@ -11,7 +11,7 @@ const CLAIM_STATE = sql('refused:read')`
     FROM target WHERE id = :target
 `
 
-/** Returns where the target of a write stands that the fence refused. */
+/** Returns the state of the target of a write that the fence refused. */
 export function claimState(tx: Connection, claim: Claim): ClaimStateRow | undefined {
   return tx.get<ClaimStateRow>(CLAIM_STATE, { target: claim.target })
 }

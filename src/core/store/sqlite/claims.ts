@@ -12,7 +12,7 @@ const CLAIM_COLUMNS = /* sql */ `
 const RUN = sql('claim:run')`
   SELECT id, status, reopened_at FROM run WHERE source = :source AND kind = 'crawl' AND status IN ${LIVE}
 `
-/** What this worker already holds under the ids it asks with: the answer of an earlier call got lost. */
+/** What this worker already holds under the ids of the call: the reply to an earlier call got lost. */
 export const HELD = sql('claim:held')`
   SELECT ${CLAIM_COLUMNS}, r.source FROM target JOIN run r ON r.id = target.run_id
    WHERE worker_id = :worker AND target.status = 'in_progress'

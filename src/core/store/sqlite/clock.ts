@@ -8,7 +8,7 @@ export type HostClock = {
   id(): string | null
   /** Runs from boot, also while the machine is suspended. It cannot be set. */
   bootMs(): number
-  /** What people see, and set. */
+  /** The wall clock, which can be set. */
   wallMs(): number
 }
 
@@ -40,7 +40,7 @@ const STALE_MS = 1_000
 /**
  * The time of a SQLite database: milliseconds since boot, and an offset that is kept in the database, so that all
  * processes have the same. Setting the wall clock does not make it jump: it follows slowly while a run is live, and at once
- * while none is. So nothing waits longer, and nothing looks older, because a clock was set.
+ * while none is. So setting a clock does not change how long anything waits or how old it is.
  */
 export class StoreClock {
   readonly #host: HostClock

@@ -10,7 +10,7 @@ import type { OpenFiles } from './open-files.ts'
 /** A statement and the name it is announced by. */
 export type Sql = { readonly name: string; readonly text: string }
 export type Params = Record<string, SQLInputValue>
-/** In the order of `?1`, `?2` …: for the few statements whose speed is worth it. */
+/** In the order of `?1`, `?2` …: for the few statements whose speed matters. */
 export type Positions = readonly SQLInputValue[]
 
 /** Names a statement: sql('claim:due')`SELECT …`. */
@@ -68,7 +68,7 @@ export class Connection {
     })
   }
 
-  /** Answers how many rows changed. */
+  /** Returns how many rows changed. */
   run(statement: Sql, params: Params | Positions = {}): number {
     const prepared = this.#prepare(statement)
     return this.#announced(statement.name, () => Number(prepared.run(...bound(params)).changes))
@@ -150,9 +150,9 @@ type Job = {
 }
 
 // SQLite has one writer at a time and does not wake those that wait. A long busy_timeout blocks the event loop, and its
-// pauses grow until a process that commits without a break starves the others. So who waits asks again without
-// blocking: at first after growing pauses, which lets the one at work get on; then, when that has lasted
-// for some while, often, so that its turn comes soon however busy the others are.
+// pauses grow until a process that commits without a break starves the others. So a waiting writer retries
+// without blocking: at first after growing pauses, which lets the current writer finish; later often, so that it gets the
+// lock soon however busy the others are.
 const RETRY_MS = 4
 const RETRY_MAX_MS = 32
 const URGENT_AFTER_MS = 200
@@ -193,7 +193,7 @@ export class Database {
   /** To be called once, when the schema is up to date. */
   async startClock(): Promise<void> {
     if (!this.read((db) => this.clock.isOff(db))) return
-    // Who only wants to read must not fail for it: the next heartbeat sees to it.
+    // A reader must not fail because of it: the next heartbeat adjusts the clock.
     await this.write('clock', (db) => this.clock.adjust(db)).catch(() => {})
   }
 

@@ -11,9 +11,9 @@ import { sql, type Database } from './database.ts'
 import { readJson } from './lists.ts'
 import { LIVE } from './runs.ts'
 
-// One walk along the live runs. A crawl comes once per group of its books, which are added up here: to group them SQLite
-// would sort all these columns. The one target is looked up by its id: joined by its run, SQLite would walk along all
-// targets of a crawl before it sees that there is not only one.
+// One walk along the live runs. A crawl has one row per group of its counters, which are added up here: to group them,
+// SQLite would sort all these columns. The one target is found by its id: joined by its run, SQLite would read all targets
+// of a crawl before it finds more than one.
 export const LIVE_RUNS = sql('runs:live')`
   SELECT r.id, r.source, r.kind, r.status, nullif(r.policy, '{}') AS policy, r.created_at, r.started_at,
          r.resumed_at, r.reopened_at, r.planned_at, NULL AS finished_at, r.progress_done, r.progress_total,

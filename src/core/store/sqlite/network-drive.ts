@@ -18,6 +18,6 @@ export function networkFileSystem(folder: string, typeOf = statfsType): string |
 }
 
 function statfsType(folder: string): number {
-  // Linux alone tells the type in a form we know; elsewhere nothing is refused.
+  // Only Linux reports the type in a known form; elsewhere nothing is refused.
   return process.platform === 'linux' ? statfsSync(folder).type >>> 0 : 0
 }

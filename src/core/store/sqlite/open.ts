@@ -75,7 +75,7 @@ export async function openSqlite(file: string, host: HostClock = HOST_CLOCK): Pr
   }
 }
 
-/** Its folder was named, so the folder's owner is trusted, but no other user who can put a file there. */
+/** The user named its folder, so the folder's owner is trusted, but no other user with write access. */
 function assertOwnFiles(path: string): void {
   const within = dirname(path)
   for (const end of ['', '-wal', '-shm', '-journal', '-workers']) {

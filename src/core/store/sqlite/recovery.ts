@@ -12,8 +12,9 @@ const CLAIMS_OF = sql('recover:held')`
      AND EXISTS (SELECT 1 FROM worker w WHERE w.id = :worker)
    ORDER BY id LIMIT :limit
 `
-// Recovery is fenced too: it acts only on what it judged, and only while the worker's silence lasts. What was begun goes
-// before everything else in line. A timeout (the worker lives, its target stands still) counts as an error, not as a crash.
+// Recovery is fenced too: it changes only the claims it assessed, and only while the worker has not sent another heartbeat.
+// Started targets go to the front of the queue. A timeout, where the worker is alive and its target does not progress,
+// counts as an error, not as a crash.
 const TAKE_BACK = sql('recover:take-back')`
   UPDATE target SET status = :status, claim_id = NULL, last_error = :because,
                     ready_at = CASE WHEN :status = 'planned' THEN 0 END,

@@ -130,7 +130,7 @@ export function replanMethods(db: Database): Pick<Store, 'replan' | 'parkTargets
   }
 }
 
-/** An ended run lives again. Answers what it is now. */
+/** Reopens an ended run. Returns its status. */
 function reopen(tx: Connection, run: string, now: number): string {
   fenceOff(tx, run, now)
   return tx.get<{ status: string }>(REOPEN, { run, now })!.status

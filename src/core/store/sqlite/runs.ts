@@ -199,12 +199,12 @@ export function addOnlyTarget(
 
 type RunState = { source: string; kind: RunKind; status: RunStatus; planned_at: number | null }
 
-/** Where a run stands, for those who are about to move it. */
+/** Returns the state of a run, for a transaction that changes it. */
 export function findRunState(tx: Connection, run: string): RunState | undefined {
   return tx.get<RunState>(RUN_STATE, { run })
 }
 
-/** The same for those who need it to be there. */
+/** The same. Throws if there is no such run. */
 export function runState(tx: Connection, run: string): RunState {
   const found = findRunState(tx, run)
   if (!found) throw new NotFoundError(`run ${run}`, '`unstuck runs` lists them.')

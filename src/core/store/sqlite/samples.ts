@@ -17,8 +17,8 @@ const IS_LEFT_TO_OTHERS = sql('sample:others')`
      AND EXISTS (SELECT 1 FROM worker WHERE ended_at IS NULL) AS left
 `
 const FORGET_MINUTE = sql('sample:minute')`DELETE FROM sample WHERE at >= :minute`
-// A run that has ended is taken once more, for its last stretch, unless there is nothing to tell of it. One that has its
-// entry of this hour, and is where that says and where it was half an hour ago, is left out. CROSS JOIN keeps SQLite to
+// A run that has ended is sampled once more, unless there is nothing to record. A run with a sample of this hour that has
+// not progressed since it, nor for half an hour, is left out. CROSS JOIN keeps SQLite to
 // this order: else it would read all runs.
 const TAKE = sql('sample:take')`
   WITH seen AS (

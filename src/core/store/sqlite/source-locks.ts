@@ -9,7 +9,7 @@ const MAKE_LOCK = sql('source-lock:make')`
   INSERT INTO source_lock (source, kill_timeout_ms, process_tag) VALUES (:source, :killTimeoutMs, :processTag)
   ON CONFLICT (source) DO NOTHING
 `
-// A holder that is not known any more has ended. The one who holds it already finds it as it is.
+// An unknown holder has ended. For the holder itself nothing changes.
 const TAKE_LOCK = sql('source-lock:take')`
   UPDATE source_lock SET worker_id = :worker, since = :now, kill_timeout_ms = :killTimeoutMs,
                    unlocking_since = NULL, gave_up_at = NULL, gave_up_because = NULL

@@ -41,7 +41,7 @@ const STILL_HELD = sql('heartbeat:held')`
    WHERE t.worker_id = :worker AND t.status = 'in_progress'
      AND t.claim_id IN (SELECT value FROM json_each(:claimIds))
 `
-/** Who holds something is not at its end: it would never be recovered. */
+/** A worker that holds targets is not marked as ended: they would never be recovered. */
 const HOLDS = sql('worker:holds')`
   SELECT 1 FROM target t JOIN run r ON r.id = t.run_id
    WHERE t.worker_id = :worker AND t.status = 'in_progress' AND r.status IN ${LIVE}
@@ -187,7 +187,7 @@ export function workerMethods(db: Database, lockFolder: string): WorkerMethods {
         leader !== undefined && leader.boot_id === bootId() && leader.until_uptime > now
       if (running && leader.worker_id === worker && leader.until_uptime - now > forMs / 2)
         return true
-      // Who would come round sooner takes over from who comes seldom.
+      // A process with a shorter interval takes over from one with a longer interval.
       const isFree = (left: number): boolean =>
         left > forMs || isGone(find(leader!.worker_id), lockFolder)
       if (running && leader.worker_id !== worker && !isFree(leader.until_uptime - now)) return false
