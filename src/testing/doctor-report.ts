@@ -26,7 +26,7 @@ export type DoctorReport = {
 const MACHINE_CHECKS = ['disk', 'platform', 'signals', 'processes', 'connections']
 
 /** So does this: a busy machine is slow. */
-const SLOW_RESPONSE = / answers in /
+const SLOW_RESPONSE = / responds in /
 
 export async function runDoctor(
   args: readonly string[],
