@@ -33,7 +33,7 @@ export type Tab = AsyncDisposable & {
 }
 
 /** On a busy machine everything takes its time: a limit only ends a test that would never end. */
-const TIMEOUT_MS = 40_000
+const TIMEOUT_MS = 150_000
 
 /** A real browser. */
 export class BrowserSession implements AsyncDisposable {
@@ -49,6 +49,7 @@ export class BrowserSession implements AsyncDisposable {
       executablePath: executable,
       args: ['--no-sandbox', '--headless=new', '--disable-gpu', '--disable-dev-shm-usage'],
       env: { ...currentEnv(), ...libraries, ...env },
+      timeout: TIMEOUT_MS,
     })
     return new BrowserSession(browser)
   }
