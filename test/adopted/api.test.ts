@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { withAdoptedTables } from '../../src/features/adopted/adopted-store.ts'
+import { withAdoptedTables } from '../../src/features/adopted/store-wrapper.ts'
 import { makeSettings } from '../../src/app/config.ts'
 import { ADOPTED_SECTION } from '../../src/features/adopted/config.ts'
 import { openStore } from '../../src/core/store/open.ts'

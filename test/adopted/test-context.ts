@@ -1,5 +1,5 @@
 import { operatorContext } from '../../src/testing/fixtures.ts'
-import { withAdoptedTables } from '../../src/features/adopted/adopted-store.ts'
+import { withAdoptedTables } from '../../src/features/adopted/store-wrapper.ts'
 import {
   ADOPTED_STORE,
   type AdoptedStore,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { withAdoptedTables } from '../../src/features/adopted/adopted-store.ts'
+import { withAdoptedTables } from '../../src/features/adopted/store-wrapper.ts'
 import { loadSettings } from '../../src/app/config.ts'
 import { ADOPTED_SECTION } from '../../src/features/adopted/config.ts'
 import { noChromium } from '../../src/testing/chromium.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { withAdoptedTables } from './adopted-store.ts'
+import { withAdoptedTables } from './store-wrapper.ts'
 import { parseMapping } from './parse-mapping.ts'
 import type { UnstuckEvent } from '../../core/model/event.ts'
 import { DEFAULT_POLICY } from '../../core/model/policy.ts'

@@ -1,4 +1,5 @@
 import { hostname } from 'node:os'
+import type { BackgroundService, ServiceHost } from '../../contracts/feature.ts'
 import { TRUSTED_OBSERVER, type ObserverHealth } from '../../core/decide/liveness.ts'
 import { messageOf } from '../../core/model/errors.ts'
 import type { Emit } from '../../core/model/event.ts'
@@ -11,6 +12,7 @@ import { REAL_CLOCK, type Clock } from '../../core/host/clock.ts'
 import type { PolicyOf } from '../../core/model/policy-of.ts'
 import { makeOperatorContext } from '../../core/recovery/context.ts'
 import { Monitor, monitorInterval } from '../../core/recovery/monitor.ts'
+import { ADOPTED_SECTION } from './config.ts'
 
 export type AdoptedRecoveryOptions = {
   /** The store with adopted tables. Opened at each check, since it may be unreachable at the start. */
@@ -22,6 +24,13 @@ export type AdoptedRecoveryOptions = {
   /** The worker of this process; null: none (yet). */
   readonly worker?: () => WorkerId | null
   readonly clock?: Clock
+}
+
+/** Recovers rows while a server runs. */
+export async function recoveryServices(host: ServiceHost): Promise<BackgroundService[]> {
+  if (!host.recovers) return []
+  const policies = host.settings.section(ADOPTED_SECTION).map(({ policy }) => policy)
+  return [new AdoptedRecovery({ ...host, policies, policyOf: host.settings.policyOf })]
 }
 
 const LEADER_ROLE = 'feature:adopted'

@@ -13,7 +13,7 @@ export const adopted: Feature = {
     },
   ],
   config: async () => (await import('./config.ts')).ADOPTED_SECTION,
-  wrapStore: async (store, host) => (await import('./open.ts')).wrapStore(store, host),
-  services: async (host) => (await import('./open.ts')).recoveryServices(host),
+  wrapStore: async (store, host) => (await import('./store-wrapper.ts')).wrapStore(store, host),
+  services: async (host) => (await import('./background-recovery.ts')).recoveryServices(host),
   checks: async (host) => (await import('./check.ts')).checkAdoptedTables(host),
 }

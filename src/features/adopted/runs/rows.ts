@@ -35,7 +35,7 @@ export type LiveRows = {
 type AdoptedRowsOptions = {
   readonly address: string
   readonly log: (line: string) => void
-  readonly policyOf: RowFacts['policyOf']
+  readonly policyOf?: RowFacts['policyOf']
 }
 
 const LIVE_TTL_MS = 10_000
@@ -61,7 +61,7 @@ export class AdoptedRows {
   readonly #logged = new Set<string>()
   readonly #errorThrottle: ErrorThrottle
   /** Reopened rows that have changed since. */
-  readonly moved = new Set<Id>()
+  readonly #moved = new Set<Id>()
 
   constructor(
     store: Store,
@@ -247,7 +247,14 @@ export class AdoptedRows {
     if (kind === 'runs') this.locator.remember(run.id, ref)
     this.locator.remember(target.id, ref)
     if (observation) this.locator.remember(observation.worker.id, ref)
-    if (hasMoved) this.moved.add(kind === 'runs' ? run.id : target.id)
+    if (hasMoved) this.#moved.add(kind === 'runs' ? run.id : target.id)
+  }
+
+  /** Lets automatic recovery act again on reopened rows that have changed since. */
+  async forgetReopeningOfMoved(): Promise<void> {
+    const moved = [...this.#moved]
+    this.#moved.clear()
+    if (moved.length > 0) await this.#adopted.forgetReopening(moved)
   }
 
   /** Logs a line once. */

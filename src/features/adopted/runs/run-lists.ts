@@ -35,6 +35,10 @@ export async function listRuns(
   rows: AdoptedRows,
   filter: RunFilter,
 ): Promise<Listing<Run>> {
+  if (filter.latestFailed) {
+    const failed = [...(await store.runs(filter)).items, ...(await latestFailedRuns(rows))]
+    return { items: failed.sort((a, b) => b.createdAt - a.createdAt), next: null }
+  }
   const from = decodeCursor(filter.after, rows.tables.names)
   const [own, theirs] = await Promise.all([
     ownPage(store, filter, from),
@@ -212,7 +216,7 @@ function advance(
 const NEWEST_MAX = 500
 
 /** Returns the newest run of each source if it failed, among the newest rows. */
-export async function latestFailedRuns(rows: AdoptedRows): Promise<Run[]> {
+async function latestFailedRuns(rows: AdoptedRows): Promise<Run[]> {
   const newest = await rows.tables.queryAll(async (table) => {
     if (table.mapping.kind === 'targets') return [await rows.tableRun(table)]
     const bySource = new Map<string, AdoptedRow>()

@@ -9,7 +9,7 @@ import { REAL_CLOCK } from '../../../core/host/clock.ts'
 import { makeOperatorContext } from '../../../core/recovery/context.ts'
 import { recover, type Recovery } from '../../../core/recovery/recover.ts'
 import { openStore } from '../../../core/store/open.ts'
-import { withAdoptedTables } from '../adopted-store.ts'
+import { withAdoptedTables } from '../store-wrapper.ts'
 import type { Mapping } from '../mapping.ts'
 
 /** The verdicts on a table's rows if it were adopted now. */
