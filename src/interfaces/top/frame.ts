@@ -116,7 +116,7 @@ export function drawTop(
     ...line(keyCells(availableKeys(state), columns)),
   ]
     .slice(0, rows)
-    .map((line) => fitLine(line, columns))
+    .map((drawn) => fitLine(drawn, columns))
 }
 
 /** Returns the lines that are written. */

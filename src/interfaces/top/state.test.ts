@@ -12,7 +12,6 @@ import { widthOf } from '../../lib/terminal/width.ts'
 import { drawTop } from './frame.ts'
 import type { Key } from './terminal.ts'
 import { VIEWS, type Snapshot, type View } from './snapshot.ts'
-
 import type { Plan } from './actions.ts'
 import { handleKey, initialState, type Effect, type TopState } from './state.ts'
 
