@@ -272,7 +272,7 @@ function liveTable(live: readonly AssessedRun[], now: Millis): Table {
     right('PAGES', ({ run }) => String(run.counts.pages), 5),
     { ...RUN.items, optional: 2 },
     right('AGE', ({ run }) => formatAge(now - run.createdAt), 4),
-    right('LAST SIGN', ({ run }) => formatAgo(run.lastActivityAt, now), 1),
+    right('ACTIVITY', ({ run }) => formatAgo(run.lastActivityAt, now), 1),
   ])
 }
 

@@ -86,7 +86,7 @@ function progressSections(progress: Progress, now: Millis): Section[] {
     { text: run.source, style: 'strong' },
     ` ${shortId(run.id)}, `,
     formatRunStatus(run.status),
-    `, last sign ${formatAgo(run.lastActivityAt, now)}`,
+    `, last activity ${formatAgo(run.lastActivityAt, now)}`,
   ]
   const rows: (readonly [string, number])[] =
     by === 'status'

@@ -180,7 +180,7 @@ function activeSection(active: readonly AssessedRun[], now: Millis): Section {
       right('AGE', ({ evidence }) => formatAge(evidence.ageMs), 2),
       flex('OWNER', ({ owner }) => (owner ? formatProcessCell(owner.evidence) : 'no owner'), 3),
       right(
-        'LAST SIGN',
+        'ACTIVITY',
         ({ run, owner }) =>
           formatAgo(owner ? now - owner.evidence.heartbeatAgeMs : run.lastActivityAt, now),
         1,

@@ -214,7 +214,7 @@ function facts({ run, assessed, now }: RunReport): Sentence[] {
         : `${at(run.startedAt)}${attempt > 1 ? `, attempt ${attempt}` : ''}`,
     ],
     run.finishedAt === null
-      ? ['last sign', at(run.lastActivityAt)]
+      ? ['last activity', at(run.lastActivityAt)]
       : ['finished', at(run.finishedAt)],
     ['took', durationOf(run)],
     ['owner', run.owner && (assessed.owner?.evidence.label ?? `worker ${shortId(run.owner)}`)],
