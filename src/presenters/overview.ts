@@ -209,9 +209,12 @@ function summarize(overview: Overview): string {
       : live.length > 0
         ? '.'
         : ', and nothing is running.'
-  const others = attention.length - stuck.length
+  // The number is that of the list and of the dashboard's badge.
+  const count = attention.length
   const need =
-    others > 0 ? ` ${plural(others, 'thing')} ${others === 1 ? 'needs' : 'need'} attention.` : ''
+    count > stuck.length
+      ? ` ${plural(count, 'thing')} ${count === 1 ? 'needs' : 'need'} attention.`
+      : ''
   const answer = `${severity === 'stuck' ? 'Something is stuck' : 'Nothing is stuck'}${runs}${need}`
   return withUnreadable(unreadable, answer)
 }

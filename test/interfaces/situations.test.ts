@@ -405,6 +405,8 @@ for (const [name, situation] of Object.entries(SITUATIONS)) {
       const bySource = data.runs.map(({ source, health }: Json) => [source, health])
       assert.deepEqual(Object.fromEntries(bySource), health)
       assert.equal(data.summary.includes('Something is stuck'), severity === 'stuck')
+      const count = /(\d+) things? needs? attention/.exec(data.summary)?.[1]
+      if (count !== undefined) assert.equal(Number(count), data.attention.length)
     })
 
     test('recover --dry-run lists verdicts only where status reports something', async () => {

@@ -131,11 +131,7 @@ function NothingLive({ overview: { latest } }: { overview: Shape }) {
 }
 
 /** What needs attention, each with its reason and the next command. */
-function Attention({ overview: { attention: all, alerts, runs } }: { overview: Shape }) {
-  // The list of live runs shows these already.
-  const attention = all.filter(
-    ({ run, what }) => !runs.some(({ id, health }) => id === run && health === what),
-  )
+function Attention({ overview: { attention, alerts } }: { overview: Shape }) {
   if (attention.length === 0) return null
   return (
     <Section title="Needs attention" note={plural(attention.length, 'thing')}>
