@@ -186,7 +186,7 @@ for (const engine of isLong ? [sqliteEngine, postgresEngine] : [sqliteEngine]) {
 
       const once = { url, method: 'POST', payload: 'q=1', from: 'a list' }
       assert.deepEqual(seen, [once, once])
-      assert.match(told.join(' '), /updated if they have a key, else doubled/)
+      assert.match(told.join(' '), /updated if they have a key, else duplicated/)
     })
 
     test('a crawler that ends releases its queue while another keeps working on its own', async () => {
