@@ -173,9 +173,9 @@ test('no file is longer than 350 lines', () => {
 
 /** Upper limits. A change that raises one says why. */
 const LIMITS = {
-  files: 580,
+  files: 570,
   lines: 71_000,
-  'lines of src/core': 16_800,
+  'lines of src/core': 17_000,
   'methods of WorkerStore': 36,
   'methods of Store': 60,
   'methods of the stores of features': 30,

@@ -182,7 +182,8 @@ function headline(report: RunReport): Section {
 function howToContinue({ run, assessed, executions }: RunReport): Sentence[] {
   if (run.traits.continuedBy === 'own-program')
     return run.status === 'interrupted' ? [['It continues when your own program takes it up.']] : []
-  if (assessed.health.state !== 'orphaned' && run.status !== 'interrupted') return []
+  const { state } = assessed.health
+  if (state === 'dead' || (state !== 'orphaned' && run.status !== 'interrupted')) return []
   const [last] = executions
   const start = last
     ? `Start it again (\`${runCommand(run.source, last.command)}\`)`

@@ -9,19 +9,20 @@ import { minutesAgo, createAdoptedTestContext } from './test-context.ts'
 
 /** What a policy or a person makes of rows that are targets, beyond putting the silent back in the queue. */
 
-const silentTarget = {
+/** Made by each test: the file may wait for others before it runs. */
+const silentTarget = () => ({
   status: 'IN_PROGRESS',
   claimed_by: 'w-1',
   claimed_at: minutesAgo(70),
   heartbeat_at: minutesAgo(61),
   page_current: 4,
-}
+})
 
 test('a target whose worker is silent is set to STUCK if the policy is set so, with the reason', async () => {
   await using ctx = await createAdoptedTestContext(sqliteEngine, {
     yp: {
       table: ypTargets,
-      rows: [{ id: 1, slug: 'a', ...silentTarget }],
+      rows: [{ id: 1, slug: 'a', ...silentTarget() }],
       options: { policy: { lease: '60m', onCrash: 'hold' } },
     },
   })
@@ -42,7 +43,7 @@ test('a target whose hold was reverted by an operator is left alone, however lon
   await using ctx = await createAdoptedTestContext(sqliteEngine, {
     yp: {
       table: ypTargets,
-      rows: [{ id: 1, slug: 'a', ...silentTarget }],
+      rows: [{ id: 1, slug: 'a', ...silentTarget() }],
       options: { policy: { lease: '60m', onCrash: 'hold' } },
     },
   })

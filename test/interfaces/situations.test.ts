@@ -217,6 +217,16 @@ const SITUATIONS: Readonly<Record<string, Situation>> = {
       await the.advance(25 * HOUR)
     },
   },
+  'an interrupted run without progress that is dead by age': {
+    severity: 'stuck',
+    health: { shop: 'dead' },
+    verdicts: ['abandon shop'],
+    alerts: ['dead'],
+    arrange: async (the) => {
+      await the.interrupted(0)
+      await the.advance(25 * HOUR)
+    },
+  },
   'a run that is dead by the age of the config': {
     severity: 'stuck',
     health: { shop: 'dead' },
@@ -407,6 +417,10 @@ for (const [name, situation] of Object.entries(SITUATIONS)) {
       assert.equal(data.summary.includes('Something is stuck'), severity === 'stuck')
       const count = /(\d+) things? needs? attention/.exec(data.summary)?.[1]
       if (count !== undefined) assert.equal(Number(count), data.attention.length)
+      for (const { id } of data.runs.filter(({ health }: Json) => health === 'dead')) {
+        const shown = await cli(cwd, ['show', id])
+        assert.doesNotMatch(JSON.stringify(shown.data.sections), /continues after/)
+      }
     })
 
     test('recover --dry-run lists verdicts only where status reports something', async () => {

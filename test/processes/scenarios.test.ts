@@ -354,7 +354,7 @@ for (const engine of isLong ? ENGINES : [sqliteEngine]) {
       assert.equal((await cli(ctx, 'retry', first.id)).code, 0)
       await waitFor('the next run', async () => (await ctx.run()).status === 'succeeded')
 
-      assert.match(program.output, /a dropped: .*timeout/)
+      await program.waitForOutput(/a dropped: .*timeout/)
       assert.deepEqual(
         (await ctx.verdicts()).map(({ action }) => action),
         ['fail', 'retry'],
@@ -407,7 +407,7 @@ for (const engine of isLong ? ENGINES : [sqliteEngine]) {
       )
       assert.equal((await ctx.target('fine')).status, 'done')
       assert.match((await ctx.run()).error!, /^timeout/)
-      assert.match(program.output, /hangs dropped: .*revoked: timeout/)
+      await program.waitForOutput(/hangs dropped: .*revoked: timeout/)
       assert.equal(ctx.marks('page').filter(({ key }) => key === 'hangs').length, 2)
       const trail = (await ctx.verdicts()).map(({ action }) => action)
       assert.deepEqual(trail, ['resume', 'fail'])

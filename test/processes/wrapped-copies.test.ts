@@ -192,7 +192,7 @@ test('the watchdog alone killed -9: the command ends with it, and with restarts 
   await waitFor('both tick', () => new Set(ticks(ctx).map(({ who }) => who)).size === 2)
   kill(await waitForWatchdog(program), 'SIGKILL')
   await waitFor('the second copy', () => new Set(ticks(ctx).map(({ copy }) => copy)).size === 2)
-  assert.match(program.output, /A new watchdog takes its place/)
+  await program.waitForOutput('A new watchdog takes its place')
   program.signal('SIGTERM')
   assert.equal(await program.waitForExit(), 75)
   await ctx.assertNoProcessesLeft()
