@@ -95,7 +95,7 @@ export function changesOf(result: ActionResult) {
     changes: [...verdicts.slice(0, planned), ...(dryRun ? dead : cleaned)] as ListedChange[],
     more: Math.max(0, planned - verdicts.length),
     kept: [...verdicts.slice(planned), ...(dryRun ? resumable : [])] as ListedChange[],
-    moreKept: total - Math.max(planned, verdicts.length, 0),
+    moreKept: total - Math.max(planned, verdicts.length),
   }
 }
 
