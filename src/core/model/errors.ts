@@ -171,30 +171,6 @@ export class StoreReadOnlyError extends DatabaseError<'E_DB_READ_ONLY'> {
   }
 }
 
-export class SchemaTooNewError extends DatabaseError<'E_SCHEMA_NEWER'> {
-  constructor(found: number, known: number) {
-    super(
-      'E_SCHEMA_NEWER',
-      `The database has schema version ${found}; this unstuck knows up to ${known}. ` +
-        'Nothing was written. Install the newer unstuck that migrated it.',
-      { found, known },
-    )
-  }
-}
-
-/** The schema of a pre-release: no migration leads from it to this one. */
-export class SchemaTooOldError extends DatabaseError<'E_SCHEMA_OLDER'> {
-  constructor(found: number) {
-    super(
-      'E_SCHEMA_OLDER',
-      `The database was made by a pre-release of unstuck (schema version ${found}) and cannot be migrated. Nothing was ` +
-        'written. Use another database, or rename this one (the file, or the PostgreSQL schema `unstuck`), and a new one ' +
-        'is made. To read what is in it, use the pre-release that made it.',
-      { found },
-    )
-  }
-}
-
 export class UnusableStoreError extends DatabaseError<'E_DB_UNUSABLE'> {
   constructor(message: string, { where, ...options }: DatabaseErrorOptions = {}) {
     super('E_DB_UNUSABLE', message, { where: where ?? null }, options)

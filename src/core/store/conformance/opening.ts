@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { SchemaTooNewError, SchemaTooOldError } from '../../model/errors.ts'
+import { DatabaseError } from '../../model/errors.ts'
 import { exitCodeOf } from '../../model/exit-codes.ts'
 import { claim, registerWorker, enqueueCrawl } from '../../../testing/fixtures.ts'
 import { createPreRelease } from '../../../testing/pre-release.ts'
@@ -42,7 +42,8 @@ export function openingTests(engine: Engine): void {
     const before = await contents()
 
     await assert.rejects(db.open(), (error) => {
-      assert.ok(error instanceof SchemaTooOldError)
+      assert.ok(error instanceof DatabaseError)
+      assert.equal(error.code, 'E_SCHEMA_OLDER')
       assert.match(error.message, /made by a pre-release of unstuck \(schema version 8\)/)
       assert.equal(exitCodeOf(error), 9)
       return true
@@ -58,7 +59,7 @@ export function openingTests(engine: Engine): void {
     await db.raw(newMigration(engine, db.table('migration'), 999, 1))
     const before = await db.raw(`SELECT * FROM ${db.table('migration')}`)
 
-    await assert.rejects(db.open(), SchemaTooNewError)
+    await assert.rejects(db.open(), { code: 'E_SCHEMA_NEWER' })
 
     assert.deepEqual(await db.raw(`SELECT * FROM ${db.table('migration')}`), before)
   })

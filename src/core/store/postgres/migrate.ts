@@ -1,7 +1,7 @@
 import { assertKnown, FIRST_VERSION, type Migration } from '../schema-version.ts'
 import { sql, type Connection } from './database.ts'
 import { codeOf } from './errors.ts'
-import { initial } from './migrations/100-initial.ts'
+import { initial } from './migrations/101-initial.ts'
 
 export const MIGRATIONS: readonly Migration[] = [
   { number: FIRST_VERSION, name: 'initial', text: initial },

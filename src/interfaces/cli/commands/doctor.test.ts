@@ -9,6 +9,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
+import { thisProcess } from '../../../core/host/identity.ts'
 import { newId } from '../../../core/model/id.ts'
 import { claim, registerWorker, enqueueCrawl } from '../../../testing/fixtures.ts'
 import { schemaFinding } from '../doctor/database.ts'
@@ -112,6 +113,24 @@ function testDatabase(engine: Engine): void {
     said.assertOnlyProblems('workers', 'runs')
   })
 
+  test('a worker that was killed a moment ago is reported, as by `status`', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    await enqueueCrawl(store, 1)
+    const killed = { ...thisProcess(), pid: 2 ** 22 - 7, startTicks: 1 }
+    await claim(store, await registerWorker(store, { process: killed }), 1)
+
+    const said = await runDoctorOn(db)
+    const status = await unstuck(['status', '--json', '--db', db.url], { cwd: '/' })
+
+    assert.deepEqual([said.code, status.code], [3, 3])
+    // The two are called one after the other.
+    const ageless = (text: string): string => text.replace(/for .*/, '')
+    const { summary } = JSON.parse(status.stdout) as { summary: string }
+    assert.equal(ageless(said.getCheck('runs').found), ageless(summary))
+    assert.equal(said.getCheck('workers').found, '1 lost worker still owning 1 target.')
+  })
+
   test('a database of a pre-release ends with 9, and is left as it is', async () => {
     await using db = await engine.empty()
     const contents = await createPreRelease(db, engine)
@@ -142,9 +161,9 @@ function testDatabase(engine: Engine): void {
 }
 
 test('a schema with pending migrations is a warning', () => {
-  const pending = { where: 'db', version: 100, known: 101, pending: ['next'], engine: null }
+  const pending = { where: 'db', version: 101, known: 102, pending: ['next'], engine: null }
   const { result, found, fix } = schemaFinding(pending)
-  assert.deepEqual([result, found], ['warning', 'It has schema version 100 of 101.'])
+  assert.deepEqual([result, found], ['warning', 'It has schema version 101 of 102.'])
   assert.match(fix ?? '', /`unstuck migrate`/)
 })
 

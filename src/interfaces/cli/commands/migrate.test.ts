@@ -63,7 +63,7 @@ function testMigrate(engine: Engine): void {
 
     const plan = await json(db, '--dry-run')
     assert.equal(plan.from, 0)
-    assert.deepEqual([plan.to, plan.pending], [100, ['initial']])
+    assert.deepEqual([plan.to, plan.pending], [101, ['initial']])
     assert.equal((await readDatabaseInfo(db.url)).version, 0)
 
     const { code, stdout } = await migrate(db)

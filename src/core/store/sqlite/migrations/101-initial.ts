@@ -75,6 +75,8 @@ export const initial = /* sql */ `
   CREATE INDEX target_listed  ON target (run_id, status, id);
   -- Dead letters of all runs.
   CREATE INDEX target_dead_letter ON target (id) WHERE status IN ('failed', 'stuck', 'parked');
+  -- Counts the acknowledged ones of a run.
+  CREATE INDEX target_acknowledged ON target (run_id, status) WHERE acknowledged_at IS NOT NULL;
 
   CREATE TABLE item (
     source        TEXT NOT NULL,
@@ -84,11 +86,13 @@ export const initial = /* sql */ `
     data          TEXT NOT NULL,
     version       INTEGER NOT NULL DEFAULT 1,
     run_id        TEXT NOT NULL,
+    group_name    TEXT NOT NULL DEFAULT '',   -- of the target that last saved it
     first_seen_at INTEGER NOT NULL,
     last_seen_at  INTEGER NOT NULL,
     changed_at    INTEGER NOT NULL,
     PRIMARY KEY (source, key)
   ) STRICT;
+  CREATE INDEX item_by_change ON item (source, changed_at);
 
   CREATE TABLE worker (
     id                TEXT PRIMARY KEY,
@@ -129,6 +133,7 @@ export const initial = /* sql */ `
     items_updated    INTEGER NOT NULL DEFAULT 0,
     items_unchanged  INTEGER NOT NULL DEFAULT 0,
     skipped          INTEGER NOT NULL DEFAULT 0,
+    errors           INTEGER NOT NULL DEFAULT 0,
     refused          INTEGER NOT NULL DEFAULT 0,
     last_activity_at INTEGER NOT NULL,
     PRIMARY KEY (run_id, group_name)
@@ -163,9 +168,9 @@ export const initial = /* sql */ `
   -- What applies to a source beyond its runs.
   CREATE TABLE source (
     source         TEXT PRIMARY KEY,
-    paused_at      INTEGER,                   -- null: not paused
-    paused_because TEXT,
-    next_start_at  INTEGER                    -- of its next scheduled run
+    paused_at      INTEGER, paused_because TEXT,  -- null: not paused
+    next_start_at  INTEGER, run_now_at INTEGER,  -- when the supervisor that waits starts its command, and that it is to at once; null: none waits
+    work_command   TEXT, work_folder TEXT, work_host TEXT  -- how its crawl was last worked on from the command line
   ) STRICT, WITHOUT ROWID;
 
   -- Sessions of crawlers: cookies and other state that a login left, by name.
@@ -216,7 +221,7 @@ export const initial = /* sql */ `
     actor     TEXT NOT NULL,
     action    TEXT NOT NULL,
     source    TEXT NOT NULL,
-    run_id    TEXT NOT NULL,
+    run_id    TEXT,                           -- null: an action on the source
     target_id TEXT,
     because   TEXT NOT NULL,
     evidence  TEXT NOT NULL,
@@ -239,7 +244,7 @@ export const initial = /* sql */ `
     result    TEXT NOT NULL
   ) STRICT;
 
-  -- The counts of each live run, once a minute.
+  -- The counts of each live run, once a minute, and each second while work is young.
   CREATE TABLE sample (
     at     INTEGER NOT NULL,
     run_id TEXT NOT NULL,
@@ -281,10 +286,10 @@ export const initial = /* sql */ `
   -- Rows of users' own tables that an action was taken on.
   CREATE TABLE adopted_row (
     id          TEXT PRIMARY KEY,
-    name        TEXT NOT NULL,                -- of the table in the config
-    key         TEXT NOT NULL,                -- the row's own id
-    reopened_at INTEGER
+    name TEXT NOT NULL, key TEXT NOT NULL, -- of the table in the config; the row's own id
+    reopened_at INTEGER, acknowledged_at INTEGER, acknowledged_hash TEXT -- of the row as it was then
   ) STRICT, WITHOUT ROWID;
+  CREATE INDEX adopted_row_acknowledged ON adopted_row (name) WHERE acknowledged_at IS NOT NULL;
 
   -- Changes to rows of users' own tables, recorded before they are made.
   CREATE TABLE adopted_intent (
@@ -313,9 +318,16 @@ export const initial = /* sql */ `
     seq        INTEGER PRIMARY KEY AUTOINCREMENT,
     storage_id TEXT NOT NULL REFERENCES crawlee_storage (id) ON DELETE CASCADE,
     key        TEXT,                          -- null: it has none
-    data       TEXT NOT NULL
+    data       TEXT NOT NULL,
+    source     TEXT,                          -- of the run that last saved it; null: saved outside of a handler
+    run_id     TEXT,
+    group_name TEXT NOT NULL DEFAULT '',
+    version    INTEGER NOT NULL DEFAULT 1,
+    saved_at   INTEGER NOT NULL,
+    changed_at INTEGER NOT NULL
   ) STRICT;
   CREATE INDEX crawlee_dataset_entry_in_order ON crawlee_dataset_entry (storage_id, seq);
+  CREATE INDEX crawlee_dataset_entry_by_source ON crawlee_dataset_entry (source, seq) WHERE source IS NOT NULL;
   CREATE UNIQUE INDEX crawlee_dataset_entry_by_key ON crawlee_dataset_entry (storage_id, key) WHERE key IS NOT NULL;
 
   CREATE TABLE crawlee_record (

@@ -32,8 +32,8 @@ export const initial = /* sql */ `
   CREATE UNIQUE INDEX run_live ON unstuck.run (source) WHERE status IN ('queued', 'running', 'interrupted');
   CREATE INDEX run_by_source ON unstuck.run (source, id);
   CREATE INDEX run_by_status ON unstuck.run (status, id);
-  -- For ids given by their last eight digits.
-  CREATE INDEX run_by_short_id ON unstuck.run (right(id::text, 8));
+  CREATE INDEX run_status ON unstuck.run (status);  -- to count runs: a tenth of the size
+  CREATE INDEX run_by_short_id ON unstuck.run (right(id::text, 8));  -- for ids by their last eight digits
   CREATE INDEX run_listed ON unstuck.run (status, source, id);
   CREATE INDEX run_by_age ON unstuck.run (created_at, id);
   CREATE INDEX run_by_end ON unstuck.run (finished_at) WHERE finished_at IS NOT NULL;
@@ -80,6 +80,8 @@ export const initial = /* sql */ `
   CREATE INDEX target_listed  ON unstuck.target (run_id, status, id);
   -- Dead letters of all runs.
   CREATE INDEX target_dead_letter ON unstuck.target (id) WHERE status IN ('failed', 'stuck', 'parked');
+  -- Counts the acknowledged ones of a run.
+  CREATE INDEX target_acknowledged ON unstuck.target (run_id, status) WHERE acknowledged_at IS NOT NULL;
 
   CREATE TABLE unstuck.item (
     source        text COLLATE "C" NOT NULL,
@@ -90,11 +92,13 @@ export const initial = /* sql */ `
     version       integer NOT NULL DEFAULT 1,
     changed_in    text NOT NULL,                 -- the checkpoint (claim id and number) that last changed the data
     run_id        uuid NOT NULL,
+    group_name    text COLLATE "C" NOT NULL DEFAULT '',  -- of the target that last saved it
     first_seen_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     last_seen_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
     changed_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (source, key)
   );
+  CREATE INDEX item_by_change ON unstuck.item (source, changed_at);
 
   CREATE TABLE unstuck.worker (
     id                uuid PRIMARY KEY,
@@ -136,6 +140,7 @@ export const initial = /* sql */ `
     items_updated    integer NOT NULL DEFAULT 0,
     items_unchanged  integer NOT NULL DEFAULT 0,
     skipped          integer NOT NULL DEFAULT 0,
+    errors           integer NOT NULL DEFAULT 0,
     refused          integer NOT NULL DEFAULT 0,
     last_activity_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (run_id, group_name, writer)
@@ -163,9 +168,9 @@ export const initial = /* sql */ `
   -- What applies to a source beyond its runs.
   CREATE TABLE unstuck.source (
     source         text COLLATE "C" PRIMARY KEY,
-    paused_at      timestamptz,                  -- null: not paused
-    paused_because text,
-    next_start_at  timestamptz                   -- of its next scheduled run
+    paused_at      timestamptz, paused_because text,  -- null: not paused
+    next_start_at  timestamptz, run_now_at timestamptz,  -- when the supervisor that waits starts its command, and that it is to at once; null: none waits
+    work_command   text, work_folder text, work_host text  -- how its crawl was last worked on from the command line
   );
 
   -- Sessions of crawlers: cookies and other state that a login left, by name.
@@ -216,7 +221,7 @@ export const initial = /* sql */ `
     actor     text NOT NULL,
     action    text NOT NULL,
     source    text NOT NULL,
-    run_id    uuid NOT NULL,
+    run_id    uuid,                              -- null: an action on the source
     target_id uuid,
     because   text NOT NULL,
     evidence  jsonb NOT NULL,
@@ -239,7 +244,7 @@ export const initial = /* sql */ `
     result    text NOT NULL
   );
 
-  -- The counts of each live run, once a minute.
+  -- The counts of each live run, once a minute, and each second while work is young.
   CREATE TABLE unstuck.sample (
     at     timestamptz NOT NULL,
     run_id uuid NOT NULL,
@@ -281,10 +286,10 @@ export const initial = /* sql */ `
   -- Rows of users' own tables that an action was taken on.
   CREATE TABLE unstuck.adopted_row (
     id          uuid PRIMARY KEY,
-    name        text NOT NULL,                   -- of the table in the config
-    key         text NOT NULL,                   -- the row's own id
-    reopened_at timestamptz
+    name text NOT NULL, key text NOT NULL, -- of the table in the config; the row's own id
+    reopened_at timestamptz, acknowledged_at timestamptz, acknowledged_hash text -- of the row as it was then
   );
+  CREATE INDEX adopted_row_acknowledged ON unstuck.adopted_row (name) WHERE acknowledged_at IS NOT NULL;
 
   -- Changes to rows of users' own tables, recorded before they are made.
   CREATE TABLE unstuck.adopted_intent (
@@ -313,9 +318,16 @@ export const initial = /* sql */ `
     seq        bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     storage_id uuid NOT NULL REFERENCES unstuck.crawlee_storage (id) ON DELETE CASCADE,
     key        text COLLATE "C",                 -- null: it has none
-    data       json NOT NULL                     -- json, not jsonb, so that it is returned unchanged
+    data       json NOT NULL,                    -- json, not jsonb, so that it is returned unchanged
+    source     text COLLATE "C",                 -- of the run that last saved it; null: saved outside of a handler
+    run_id     uuid,
+    group_name text COLLATE "C" NOT NULL DEFAULT '',
+    version    integer NOT NULL DEFAULT 1,
+    saved_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
+    changed_at timestamptz NOT NULL DEFAULT clock_timestamp()
   );
   CREATE INDEX crawlee_dataset_entry_in_order ON unstuck.crawlee_dataset_entry (storage_id, seq);
+  CREATE INDEX crawlee_dataset_entry_by_source ON unstuck.crawlee_dataset_entry (source, seq) WHERE source IS NOT NULL;
   CREATE UNIQUE INDEX crawlee_dataset_entry_by_key ON unstuck.crawlee_dataset_entry (storage_id, key) WHERE key IS NOT NULL;
 
   CREATE TABLE unstuck.crawlee_record (
