@@ -9,8 +9,6 @@ import {
   NotFoundError,
   PageBehindError,
   PageRejectedError,
-  SchemaTooNewError,
-  SchemaTooOldError,
   stackOf,
   StoppingError,
   StoreReadOnlyError,
@@ -32,14 +30,33 @@ const errors: [UnstuckError, string, number][] = [
   [new PageRejectedError('x'), 'E_PAGE_REJECTED', EXIT.failed],
   [new StoreUnavailableError('x'), 'E_DB_UNREACHABLE', EXIT.unreachable],
   [new StoreReadOnlyError('x'), 'E_DB_READ_ONLY', EXIT.unreachable],
-  [new SchemaTooNewError(9, 1), 'E_SCHEMA_NEWER', EXIT.schema],
-  [new SchemaTooOldError(9), 'E_SCHEMA_OLDER', EXIT.schema],
+  [
+    new DatabaseError('E_SCHEMA_NEWER', 'newer', { found: 9, known: 1 }),
+    'E_SCHEMA_NEWER',
+    EXIT.schema,
+  ],
+  [new DatabaseError('E_SCHEMA_OLDER', 'older', { found: 9 }), 'E_SCHEMA_OLDER', EXIT.schema],
   [new UnusableStoreError('x'), 'E_DB_UNUSABLE', EXIT.unreachable],
   [new UsageError('x'), 'E_USAGE', EXIT.usage],
   [new NotFoundError('run x', 'Look.'), 'E_NOT_FOUND', EXIT.usage],
   [new StoppingError('x'), 'E_STOPPING', EXIT.resumable],
   [new RetryLaterError('5ms'), 'E_RETRY_LATER', EXIT.failed],
 ]
+test('a run that waits is not called running', () => {
+  const run = newId()
+  const messageFor = (owner: string): string => new AlreadyRunningError('shop', run, owner).message
+  assert.match(messageFor('which is queued'), /^shop is already queued: run \w{8}\. Wait/)
+  assert.match(
+    messageFor('queued, last activity 2 s ago'),
+    /^shop is already queued: run .*activity/,
+  )
+  assert.match(messageFor('which is interrupted'), /^shop is already interrupted: run \w{8}\. Wait/)
+  assert.match(
+    messageFor('which is running'),
+    /^shop is already running: run \w{8}, which is running/,
+  )
+})
+
 for (const [error, code, exitCode] of errors) {
   test(`${error.name} has the code ${code} and ends with ${exitCode}`, () => {
     assert.ok(error instanceof UnstuckError)
@@ -74,6 +91,13 @@ test('an error describes what happened, to what, and what to do', () => {
 test('whatever was thrown has a message', () => {
   assert.equal(messageOf(new Error('x')), 'x')
   assert.equal(messageOf('x'), 'x')
+  const refused = new TypeError('fetch failed', { cause: new Error('getaddrinfo ENOTFOUND x') })
+  assert.equal(messageOf(refused), 'fetch failed: getaddrinfo ENOTFOUND x')
+  const several = Object.assign(new AggregateError([]), { code: 'ECONNREFUSED' })
+  assert.equal(
+    messageOf(new TypeError('fetch failed', { cause: several })),
+    'fetch failed: ECONNREFUSED',
+  )
   assert.equal(messageOf(undefined), 'undefined')
 })
 

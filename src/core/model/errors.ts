@@ -83,9 +83,11 @@ export class PageBehindError extends UnstuckError<'E_PAGE_BEHIND'> {
 export class AlreadyRunningError extends UnstuckError<'E_ALREADY_RUNNING'> {
   /** Called by Unstuck. */
   constructor(source: string, run: string | null, owner: string) {
+    const [start, state = 'running'] = /^(?:which is )?(queued|interrupted)\b/.exec(owner) ?? []
+    const parts = [run === null ? '' : `run ${shortId(run)}`, start === owner ? '' : owner]
     super(
       'E_ALREADY_RUNNING',
-      `${source} is already running: ${run === null ? '' : `run ${shortId(run)}, `}${owner}. ` +
+      `${source} is already ${state}: ${parts.filter(Boolean).join(', ')}. ` +
         `Wait for it, or look with \`unstuck ${run === null ? `check ${source}` : `show ${shortId(run)}`}\`.`,
       { source, run, owner },
     )
@@ -223,6 +225,14 @@ export class NotFoundError extends UnstuckError<'E_NOT_FOUND'> {
   }
 }
 
+export function unknownRun(id: string): NotFoundError {
+  return new NotFoundError(`run ${id}`, '`unstuck runs` lists them.')
+}
+
+export function unknownTarget(id: string): NotFoundError {
+  return new NotFoundError(`target ${id}`, '`unstuck show RUN` lists those that need attention.')
+}
+
 /** The action is not allowed as the run or target is now. Nothing was changed. */
 export class RefusedError extends UnstuckError<'E_REFUSED'> {
   /** Called by Unstuck. */
@@ -256,7 +266,13 @@ export class StoppingError extends UnstuckError<'E_STOPPING'> {
 
 /** The message of anything thrown. Never throws itself, whatever its getters do, and returns no more than `LIMITS.message`. */
 export function messageOf(error: unknown): string {
-  return safeText(() => (error instanceof Error ? error.message : error))
+  return safeText(() => (error instanceof Error ? withCause(error) : error))
+}
+
+/** Node's `fetch` has the reason in the cause alone. */
+function withCause({ message, cause }: Error): string {
+  const isHidden = message === 'fetch failed' && cause instanceof Error
+  return isHidden ? `${message}: ${cause.message || (cause as { code?: string }).code}` : message
 }
 
 /** The same with where it was thrown, for a log. */

@@ -41,6 +41,11 @@ export function humanizeDuration(ms: number): string {
   return `${Math.round(ms / 86_400_000)} days`
 }
 
+/** Formats a moment in the past for a sentence: `just now`, `4 s ago`. */
+export function humanizeAgo(ms: number): string {
+  return ms < 1_000 ? 'just now' : `${humanizeDuration(ms)} ago`
+}
+
 export function iso(at: Millis): string {
   return new Date(at).toISOString()
 }

@@ -4,7 +4,7 @@ import { AlreadyDoneError, AlreadyRunningError, HeartbeatOverdueError } from '..
 import { newId, type RunId } from '../model/id.ts'
 import type { Policy } from '../model/policy.ts'
 import type { Run } from '../model/run.ts'
-import { humanizeDuration, iso } from '../model/time.ts'
+import { humanizeAgo, iso } from '../model/time.ts'
 import { withRetry } from '../store/open.ts'
 import type { BeginRequest, BeginResult, RunMove, Store } from '../store/store.ts'
 import { clearStaleLock, type CommandProcesses } from '../recovery/source-lock.ts'
@@ -132,15 +132,11 @@ async function recoverOrRefuse(
     await recover(context, { self })
     return
   }
-  throw new AlreadyRunningError(
-    run.source,
-    run.id,
-    describeOwner(run, assessed, await context.store.now()),
-  )
+  const owner = describeOwner(run, assessed, await context.store.now())
+  throw new AlreadyRunningError(run.source, run.id, owner)
 }
 
 function describeOwner(run: Run, { owner, decision }: AssessedRun, now: number): string {
-  if (!owner)
-    return `${run.status}, last activity ${humanizeDuration(now - run.lastActivityAt)} ago`
+  if (!owner) return `${run.status}, last activity ${humanizeAgo(now - run.lastActivityAt)}`
   return `since ${iso(run.startedAt ?? run.createdAt)}, ${decision.because}`
 }

@@ -113,16 +113,8 @@ async function failTarget(context: TargetContext, position: Cursor, error: unkno
   const outcome = await endClaim(() =>
     store.fail([{ ...claimOf(claimed), error: message, becomes }]),
   )
-  if (outcome.ok)
-    emit({
-      type: 'target_error',
-      run,
-      target,
-      key,
-      page: position.page + 1,
-      error: message,
-      retryInMs,
-    })
+  const page = position.page + 1
+  if (outcome.ok) emit({ type: 'target_error', run, target, key, page, error: message, retryInMs })
   else emit({ type: 'lease_lost', run, target, key, because: messageOf(outcome.error) })
 }
 
@@ -139,13 +131,9 @@ async function decideFailure(
   if (own === 'fail' || own === 'park') return { action: own }
   const asked = typeof own === 'object' ? new RetryLaterError(own.retryAfter) : error
   const limit = own === undefined ? policy.retries : Infinity
-  return decideRetry(
-    own === 'retry' ? null : asked,
-    errorsBefore,
-    { ...policy, retries: limit },
-    clock.random(),
-    Date.now(),
-  )
+  const cause = own === 'retry' ? null : asked
+  const allowed = { ...policy, retries: limit }
+  return decideRetry(cause, errorsBefore, allowed, clock.random(), Date.now())
 }
 
 async function askCrawl(
@@ -157,11 +145,8 @@ async function askCrawl(
   if (!crawl.onError) return undefined
   try {
     const pageContext = await makePageContext(context, position)
-    const decision = await crawl.onError({
-      error,
-      attempt: pageContext.attempt,
-      context: pageContext,
-    })
+    const { attempt } = pageContext
+    const decision = await crawl.onError({ error, attempt, context: pageContext })
     if (decision === undefined || isErrorDecision(decision)) return decision
     log(`onError returned ${describeValue(decision)}, which is no decision: the policy decides`)
   } catch (thrown) {

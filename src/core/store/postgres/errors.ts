@@ -90,7 +90,7 @@ export function storeError(error: unknown, where: string): unknown {
   if (isConnectionError(error)) {
     return new StoreUnavailableError(
       `The database ${where} does not answer: ${reasonOf(error)}. ` +
-        'Check that the server runs and can be reached from here; work goes on by itself when it is back.',
+        'Check that the server runs and can be reached from here; running workers continue when it is back.',
       options,
     )
   }

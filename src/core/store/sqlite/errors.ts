@@ -39,35 +39,30 @@ export function storeError(error: unknown, where: string): unknown {
   if (error instanceof UnstuckError) return error
   if (error instanceof MissingTableError) return missingTables(where, error)
   const options = { cause: error }
+  const unavailable = (message: string) => new StoreUnavailableError(message, options)
+  const unusable = (message: string) => new UnusableStoreError(message, options)
   switch (sqliteCode(error)) {
     case BUSY:
     case LOCKED:
-      return new StoreUnavailableError(
-        `The database ${where} is locked by another process.`,
-        options,
-      )
+      return unavailable(`The database ${where} is locked by another process.`)
     case FULL:
-      return new StoreUnavailableError(
+      return unavailable(
         `The disk of the database ${where} is full. Free some space; work goes on by itself.`,
-        options,
       )
     case IOERR:
-      return new StoreUnavailableError(
+      return unavailable(
         `The disk of the database ${where} reports an error: ${(error as Error).message}.`,
-        options,
       )
     case READONLY:
       return new StoreReadOnlyError(where, options)
     case CANTOPEN:
-      return new UnusableStoreError(
+      return unusable(
         `The database ${where} cannot be opened. Check that its folder exists and may be written to.`,
-        options,
       )
     case CORRUPT:
     case NOTADB:
-      return new UnusableStoreError(
+      return unusable(
         `The file ${where} is not a sound SQLite database. Restore it from a backup, or name another with --db.`,
-        options,
       )
     default:
       return error
