@@ -21,6 +21,7 @@ import type {
   NewWorker,
   Store,
 } from '../core/store/store.ts'
+import { ITEM_STORE, type SavedItem } from '../features/items/store/store.ts'
 import { ACCESS_STORE, type OperationStore } from '../features/access/store/store.ts'
 
 /** The people of the tests: workers, crawls and pages with as little ado as possible. */
@@ -67,6 +68,21 @@ export async function enqueueCrawl(
   )
   if (planned) await store.finishPlanning(id)
   return id
+}
+
+/** The same, but a worker claimed a target and gave it back: the run is interrupted with nothing done. */
+export async function enqueueInterrupted(
+  store: Store,
+  targets: Parameters<typeof enqueueCrawl>[1],
+  options: CrawlOptions = {},
+): Promise<RunId> {
+  const run = await enqueueCrawl(store, targets, options)
+  const { source = SOURCE } = options
+  const worker = await registerWorker(store, { source })
+  assertAllOk(await store.release([await claimOne(store, worker, { source })]))
+  await store.retireWorker(worker)
+  await store.settle(run)
+  return run
 }
 
 /** Queues a run with one target. */
@@ -282,4 +298,16 @@ export async function listOperations(
   limit: number,
 ): ReturnType<OperationStore['operations']> {
   return (await store.extend(ACCESS_STORE)).operations({ limit })
+}
+
+/** Returns items of a source, by key. */
+export async function itemsOf(
+  store: Store,
+  source = SOURCE,
+  after: string | null = null,
+  limit = 1_000,
+): Promise<SavedItem[]> {
+  const items = await store.extend(ITEM_STORE)
+  const filter = { source, after: after ?? undefined, limit }
+  return [...(await items.readItems('items', filter)).items]
 }

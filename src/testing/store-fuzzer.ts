@@ -6,6 +6,7 @@ import type { RunId, WorkerId } from '../core/model/id.ts'
 import type { Store } from '../core/store/store.ts'
 import { assertCountersConsistent } from './assert-counters.ts'
 import {
+  itemsOf,
   listTargets,
   recoverWorker,
   claim,
@@ -232,7 +233,7 @@ export class StoreFuzzer {
       this.#seen.set(target.id, target)
     }
     const run = await store.run(this.#run)
-    const items = await store.items(this.#source, null, 1_000)
+    const items = await itemsOf(store, this.#source)
     assert.equal(run!.counts.itemsNew, items.length)
     assert.equal(run!.counts.skipped, run!.counts.pages)
     const { itemsNew, itemsUpdated, itemsUnchanged, pages } = run!.counts

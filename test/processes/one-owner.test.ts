@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
+import { itemsOf } from '../../src/testing/fixtures.ts'
 import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
 import { ENGINES, SHORT_LEASE, ProcessTestContext, waitFor } from './harness.ts'
 
@@ -48,7 +49,7 @@ for (const engine of ENGINES) {
       const target = await ctx.target('a')
       assert.deepEqual([target.status, target.page, target.epoch], ['done', 4, 2])
       assert.deepEqual(await ctx.ledger(), ['a/1', 'a/2', 'a/3', 'a/4'])
-      const items = await (await ctx.store()).items('stage', null, 10)
+      const items = await itemsOf(await ctx.store(), 'stage')
       assert.deepEqual(
         items.map(({ data }) => data),
         [zombie.pid, other.pid, other.pid, other.pid],

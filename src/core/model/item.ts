@@ -1,6 +1,4 @@
 import { hash } from 'node:crypto'
-import type { RunId } from './id.ts'
-import type { Millis } from './time.ts'
 import { cleanJson, cleanText, countReplaced, isClean } from './text.ts'
 import { URL_KEY_VERSION, canonicalUrl } from './url.ts'
 
@@ -29,18 +27,6 @@ export type Item = {
   readonly url: string | null
   /** JSON text. */
   readonly data: string
-}
-
-export type SavedItem = {
-  readonly key: string
-  readonly url: string | null
-  readonly data: unknown
-  /** Grows when the data changes; 1 for an item that was only ever seen as it is. */
-  readonly version: number
-  readonly run: RunId
-  readonly firstSeenAt: Millis
-  readonly lastSeenAt: Millis
-  readonly changedAt: Millis
 }
 
 /** PostgreSQL's index holds keys up to about 2,700 bytes; longer ones keep their start and gain a digest. */

@@ -1,9 +1,5 @@
-import type { SavedItem } from '../model/item.ts'
 import { sumStats } from '../model/latency.ts'
 import { RUN_STATUSES, type RunStatus } from '../model/run.ts'
-import type { Sample } from '../model/sample.ts'
-import { ACTIONS, RUN_STATUS_AFTER, TARGET_STATUS_AFTER } from '../model/verdict.ts'
-import type { SampleFilter } from './reads.ts'
 
 /** Row → model for reads, as in `rows.ts`. */
 
@@ -14,36 +10,6 @@ export function toRunTotals(
   const none = RUN_STATUSES.map((status) => [status, 0])
   const found = rows.map(({ status, count }) => [status, count])
   return Object.fromEntries([...none, ...found]) as Record<RunStatus, number>
-}
-
-export type ItemRow = {
-  key: string
-  url: string | null
-  data: unknown
-  version: number
-  run_id: string
-  first_seen_at: number
-  last_seen_at: number
-  changed_at: number
-}
-
-export function toItem(row: ItemRow): SavedItem {
-  return {
-    key: row.key,
-    url: row.url,
-    data: row.data,
-    version: row.version,
-    run: row.run_id,
-    firstSeenAt: row.first_seen_at,
-    lastSeenAt: row.last_seen_at,
-    changedAt: row.changed_at,
-  }
-}
-
-export type SampleRow = Omit<Sample, 'run'> & { run_id: string }
-
-export function toSample({ at, run_id, source, pages, items, done }: SampleRow): Sample {
-  return { at, run: run_id, source, pages, items, done }
 }
 
 const MINUTE_MS = 60_000
@@ -63,20 +29,6 @@ export function minuteOf(at: number): number {
 export function hourOf(at: number): number {
   return Math.floor(at / (60 * MINUTE_MS)) * 60 * MINUTE_MS
 }
-
-/** Returns the starts of the minutes that are read of a long period; null if all are. */
-export function sampledMinutes({ since, until, everyMinutes = 1 }: SampleFilter): number[] | null {
-  if (everyMinutes <= 1) return null
-  const step = everyMinutes * MINUTE_MS
-  const first = Math.ceil(since / step) * step
-  const count = Math.max(0, Math.floor((until - first) / step) + 1)
-  return Array.from({ length: count }, (_, n) => first + n * step)
-}
-
-/** Of the actions that the trail knows, those by which recovery changes something. */
-export const RECOVERY_ACTIONS = ACTIONS.filter(
-  (action) => action in TARGET_STATUS_AFTER || action in RUN_STATUS_AFTER,
-)
 
 /** Workers whose stats are added up at once: a short transaction each. */
 export const FOLD_BATCH = 1_000

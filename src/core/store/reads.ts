@@ -1,12 +1,10 @@
-import type { RunId, TargetId, WorkerId } from '../model/id.ts'
-import type { SavedItem } from '../model/item.ts'
+import type { RunId, WorkerId } from '../model/id.ts'
 import type { Policy } from '../model/policy.ts'
 import type { Counts, Run, RunStatus } from '../model/run.ts'
-import type { Sample } from '../model/sample.ts'
 import type { DeadLetterStatus, Target, TargetStatus } from '../model/target.ts'
 import type { Millis } from '../model/time.ts'
 import type { Worker } from '../model/worker.ts'
-import type { AuditCount, AuditEntry, AuditFilter } from './operator-store.ts'
+import type { AuditEntry, AuditFilter } from './operator-store.ts'
 
 /** Everything that is only read, for presenters. No method changes anything. */
 export interface Reads {
@@ -31,29 +29,14 @@ export interface Reads {
   /** Returns how many targets are at which page. Reads all targets of the run: not for loops. */
   countsByPage(run: RunId): Promise<{ page: number; targets: number }[]>
 
-  // — Items —
-
-  /** Returns items by key, from after the given one. */
-  items(source: string, after: string | null, limit: number): Promise<SavedItem[]>
-  /** Returns how many items each run was the last to save. Reads all items of the source: not for loops. */
-  itemsByRun(source: string): Promise<{ run: RunId; items: number }[]>
-
   // — History —
 
   audit(filter: AuditFilter): Promise<AuditEntry[]>
-  /** Returns how often each action was applied, per source. */
-  auditCounts(filter: { since?: Millis; source?: string }): Promise<AuditCount[]>
-  /** Returns samples by time. */
-  samples(filter: SampleFilter): Promise<Sample[]>
-  /** Returns how often recovery changed something, per step from `since` on. Steps without a change are omitted. */
-  recoveriesPerStep(filter: RecoveryFilter): Promise<{ at: Millis; count: number }[]>
 
   // — Workers —
 
   /** Returns a worker, ended or not. */
   worker(id: WorkerId): Promise<Worker | null>
-  /** Returns the last `stats` of every worker that sent some. Those of workers that ended long ago are added up in one. */
-  workerStats(): Promise<unknown[]>
   /** Returns what the workers that have not ended hold now, by worker, run and group. */
   holdings(): Promise<Holding[]>
 }
@@ -100,10 +83,7 @@ export type Holding = {
   readonly lastActivityAt: Millis
 }
 
-export type DeadLetter = {
-  readonly id: TargetId
-  readonly key: string
-  readonly run: RunId
+export type DeadLetter = Pick<Target, 'id' | 'key' | 'run' | 'origin'> & {
   readonly source: string
   readonly status: DeadLetterStatus
   /** Empty if unknown. */
@@ -117,20 +97,4 @@ export type DeadLetterFilter = {
   readonly statuses?: readonly DeadLetterStatus[] | undefined
   readonly after?: string | undefined
   readonly limit: number
-}
-
-export type SampleFilter = {
-  readonly since: Millis
-  readonly until: Millis
-  readonly run?: RunId | undefined
-  readonly source?: string | undefined
-  /** For a long period: only samples of every so many minutes, and the last of each run. */
-  readonly everyMinutes?: number | undefined
-}
-
-export type RecoveryFilter = {
-  readonly since: Millis
-  readonly stepMs: number
-  readonly run?: RunId | undefined
-  readonly source?: string | undefined
 }

@@ -23,14 +23,14 @@ export interface Store extends WorkerStore, OperatorStore, Reads {
   readonly warnings: readonly string[]
   /** Users' own tables that cannot be read now: results lack what is in them. */
   readonly unreadable: readonly UnreadableTable[]
-  /** Opens a feature's own statements on this store's connections, and so inside its transactions. */
+  /** Opens a feature's own statements on this store's connections, and so inside its transactions. @internal */
   extend<T extends object>(extension: StoreExtension<T>): Promise<T>
 }
 
 /** A table by its name in the config. */
 export type UnreadableTable = { readonly table: string; readonly because: string }
 
-/** The statements of one feature. An engine loads its part on demand; it imports that engine's `kit.ts`. */
+/** The statements of one feature. An engine loads its part on demand; it imports that engine's `kit.ts`. @internal */
 export type StoreExtension<T extends object> = {
   sqlite(): Promise<(db: SqliteDatabase) => T>
   postgres(): Promise<(db: PostgresDatabase) => T>

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as v from 'valibot'
+import { itemsOf } from '../../testing/fixtures.ts'
 import { NonRetryableError } from '../model/page-errors.ts'
 import { NO_OVERRIDES } from '../model/policy-of.ts'
-import type { SavedItem } from '../model/item.ts'
+import type { SavedItem } from '../../features/items/store/store.ts'
 import type { Target } from '../model/target.ts'
 import { postgresEngine } from '../../testing/postgres-engine.ts'
 import { sqliteEngine } from '../../testing/sqlite-engine.ts'
@@ -33,7 +34,7 @@ async function crawlToEnd(
   const store = await database.open()
   const [run] = (await store.runs({ limit: 1 })).items
   const { items: targets } = await store.targets(run!.id, { limit: 100 })
-  const items = await store.items(crawl.source, null, 100)
+  const items = await itemsOf(store, crawl.source)
   return { items, targets, log }
 }
 

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { ITEM_STORE } from '../items/store/store.ts'
 import type { Run } from '../../core/model/run.ts'
 import type { Listing, Store } from '../../core/store/store.ts'
 import type { ItemFacts, Outcome, RunFacts, TargetFacts } from './compare.ts'
@@ -32,12 +33,13 @@ function toFacts({ id, source, status, retryOf, counts: { pages, refused } }: Ru
 /** Reads all items of a source. */
 export async function readItems(store: Store, source: string): Promise<ItemFacts[]> {
   const items: ItemFacts[] = []
-  for (let last = BATCH; last === BATCH;) {
-    const batch = await store.items(source, items.at(-1)?.key ?? null, BATCH)
-    items.push(...batch.map(({ key, data }) => ({ source, key, data })))
-    last = batch.length
+  const itemStore = await store.extend(ITEM_STORE)
+  for (let after: string | undefined; ;) {
+    const part = await itemStore.readItems('items', { source, after, limit: BATCH })
+    items.push(...part.items.map(({ key, data }) => ({ source, key, data })))
+    if (part.next === null) return items
+    after = part.next
   }
-  return items
 }
 
 async function all<T>(list: (after: { after?: string }) => Promise<Listing<T>>): Promise<T[]> {

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { ITEM_STORE } from '../../../features/items/store/store.ts'
+import { METRICS_STORE } from '../../../features/metrics/store/store.ts'
 import { UsageError } from '../../model/errors.ts'
 import type { RunId } from '../../model/id.ts'
 import {
+  itemsOf,
   listTargets,
   beginOne,
   claimOne,
@@ -49,7 +52,7 @@ export function auditTests(engine: Engine): void {
     })
     assert.equal(await store.run(first), null)
     assert.deepEqual(await store.countsByGroup(first), [])
-    assert.equal((await store.items(SOURCE, null, 10)).length, 2)
+    assert.equal((await itemsOf(store)).length, 2)
     const [entry] = await store.audit({ run: first, limit: 5 })
     assert.deepEqual(
       [entry!.action, entry!.before],
@@ -62,8 +65,9 @@ export function auditTests(engine: Engine): void {
       done: true,
     })
     await store.settle()
+    const itemStore = await store.extend(ITEM_STORE)
     assert.deepEqual(
-      new Map((await store.itemsByRun(SOURCE)).map(({ run, items }) => [run, items])),
+      new Map((await itemStore.itemsByRun(SOURCE)).map(({ run, items }) => [run, items])),
       new Map([
         [first, 1],
         [second, 2],
@@ -74,7 +78,7 @@ export function auditTests(engine: Engine): void {
       items: 2,
     })
     assert.deepEqual(
-      (await store.items(SOURCE, null, 10)).map(({ key }) => key),
+      (await itemsOf(store)).map(({ key }) => key),
       ['item-0'],
     )
   })
@@ -145,7 +149,8 @@ export function auditTests(engine: Engine): void {
     assert.deepEqual(await sources({ newestFirst: true, after: last!.id }), ['a'])
     assert.deepEqual(await sources({ source: 'a', since }), ['a'])
     assert.deepEqual(await sources({ run: b, newestFirst: true }), ['b'])
-    const counts = await store.auditCounts({})
+    const metrics = await store.extend(METRICS_STORE)
+    const counts = await metrics.auditCounts({})
     assert.deepEqual(
       counts.map(({ source, action, count }) => [source, action, count]),
       [
@@ -155,7 +160,7 @@ export function auditTests(engine: Engine): void {
     )
     assert.ok(counts.every(({ lastAt }) => lastAt > since))
     assert.deepEqual(
-      (await store.auditCounts({ since, source: 'a' })).map(({ count }) => count),
+      (await metrics.auditCounts({ since, source: 'a' })).map(({ count }) => count),
       [1],
     )
   })

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { PageBehindError } from '../../model/errors.ts'
 import {
+  itemsOf,
   assertAllOk,
   assertLeaseLost,
   recoverWorker,
@@ -12,7 +13,6 @@ import {
   nextCheckpoint,
   savePage,
   makeItems,
-  SOURCE,
   enqueueCrawl,
   getTarget,
 } from '../../../testing/fixtures.ts'
@@ -49,7 +49,7 @@ export function checkpointTests(engine: Engine): void {
       lastItemId: 'acme',
       cursor: { seen: [1, 'zwei', null] },
     })
-    const [item] = await reader.items(SOURCE, null, 10)
+    const [item] = await itemsOf(reader)
     assert.equal(item?.key, 'https://shop.example/acme')
     assert.deepEqual(item?.data, { name: 'Acme' })
     assert.equal(item?.run, run)
@@ -93,7 +93,7 @@ export function checkpointTests(engine: Engine): void {
     let looks = 0
     const look = async (): Promise<void> => {
       const before = await pageNow()
-      const items = (await reader.items(SOURCE, null, 1_000)).length
+      const items = (await itemsOf(reader)).length
       const after = await pageNow()
       assert.ok(items >= before * 5, `page ${before} is in, but only ${items} items`)
       assert.ok(items <= after * 5, `${items} items, but only page ${after} is in`)
@@ -127,7 +127,7 @@ export function checkpointTests(engine: Engine): void {
 
     assertLeaseLost((await store.checkpoint([nextCheckpoint(lost, { items: makeItems(0, 3) })]))[0])
 
-    assert.deepEqual(await store.items(SOURCE, null, 10), [])
+    assert.deepEqual(await itemsOf(store), [])
   })
 
   test('a checkpoint with done finishes its target in the same step', async () => {
@@ -164,7 +164,7 @@ export function checkpointTests(engine: Engine): void {
     }
 
     assert.equal((await getTarget(store, claimed.target)).page, 3)
-    assert.deepEqual(await store.items(SOURCE, null, 10), [])
+    assert.deepEqual(await itemsOf(store), [])
     assert.equal((await store.run(run))?.counts.pages, 3)
     await savePage(store, claimed)
   })

@@ -4,11 +4,11 @@ import { UsageError } from '../../model/errors.ts'
 import { LIMITS } from '../../model/limits.ts'
 import { makeCheckpoint } from '../../worker/page.ts'
 import {
+  itemsOf,
   assertAllOk,
   claimOne,
   registerWorker,
   unwrap,
-  SOURCE,
   enqueueCrawl,
   getTarget,
 } from '../../../testing/fixtures.ts'
@@ -34,7 +34,7 @@ export function dirtyTextTests(engine: Engine): void {
     assert.equal(checkpoint.replaced, 7)
     unwrap((await store.checkpoint([checkpoint]))[0]!)
 
-    const [item] = await store.items(SOURCE, null, 10)
+    const [item] = await itemsOf(store)
     assert.deepEqual(item!.data, { 'n\ufffd': ['a\ufffdb', '\ufffd', '\u{1f600}', '\\u0000'] })
     const { next, lastItemId, cursor } = await getTarget(store, claimed.target)
     assert.deepEqual(
@@ -70,12 +70,12 @@ export function dirtyTextTests(engine: Engine): void {
       unwrap((await store.checkpoint([checkpoint]))[0]!)
     }
     await save(1)
-    const saved = await store.items(SOURCE, null, 100)
+    const saved = await itemsOf(store)
     assert.equal(saved.length, items.length)
     assert.ok(saved.every(({ key }) => key.isWellFormed() && !key.includes('\0')))
     await save(2)
     assert.deepEqual(
-      (await store.items(SOURCE, null, 100)).map(({ key, version }) => [key, version]),
+      (await itemsOf(store)).map(({ key, version }) => [key, version]),
       saved.map(({ key }) => [key, 1]),
     )
   })

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { newId, type WorkerId } from '../../model/id.ts'
 import {
+  itemsOf,
   listTargets,
   beginOne,
   recoverWorker,
@@ -70,7 +71,7 @@ export function faultTests(engine: Engine): void {
       await recoverWorker(store, worker)
     }
     for (const [store, page] of late) assert.equal((await store.checkpoint([page]))[0]?.ok, false)
-    assert.equal((await store.items('shop', null, 10)).length, 6)
+    assert.equal((await itemsOf(store, 'shop')).length, 6)
   })
 }
 
@@ -156,7 +157,7 @@ async function assertComplete(
   source: string,
   run: string,
 ): Promise<void> {
-  const items = await store.items(source, null, 1_000)
+  const items = await itemsOf(store, source)
   assert.deepEqual(
     items.map((item) => item.key),
     EXPECTED,

@@ -4,6 +4,7 @@ import type { ClaimedTarget, Outcome } from '../../model/claim.ts'
 import { LeaseLostError } from '../../model/errors.ts'
 import { newId } from '../../model/id.ts'
 import {
+  itemsOf,
   assertAllOk,
   assertLeaseLost,
   recoverWorker,
@@ -13,7 +14,6 @@ import {
   unwrap,
   nextCheckpoint,
   savePage,
-  SOURCE,
   enqueueCrawl,
   getTarget,
   tryAllWrites,
@@ -44,7 +44,7 @@ export function fencingTests(engine: Engine): void {
     assert.deepEqual(beat.held, [])
     assert.deepEqual(await getTarget(store, current.target), before)
     assert.deepEqual(
-      (await store.items(SOURCE, null, 10)).map((item) => item.key),
+      (await itemsOf(store)).map((item) => item.key),
       ['a', 'b'],
     )
     assert.equal((await store.run(run))?.progress, null)
@@ -67,7 +67,7 @@ export function fencingTests(engine: Engine): void {
 
     assertLost(answers, ['release', 'fail and retry'])
     assert.deepEqual(await getTarget(store, lost.target), before)
-    assert.deepEqual(await store.items(SOURCE, null, 10), [])
+    assert.deepEqual(await itemsOf(store), [])
     await assertCountersConsistent(store, run)
   })
 
@@ -131,7 +131,7 @@ export function fencingTests(engine: Engine): void {
       assert.deepEqual(won, [false, false, false, false, true])
     }
     assert.deepEqual(
-      (await store.items(SOURCE, null, 10)).map((item) => item.key),
+      (await itemsOf(store)).map((item) => item.key),
       ['by 4'],
     )
     await assertCountersConsistent(store, run)
@@ -216,6 +216,7 @@ export function fencingTests(engine: Engine): void {
     const counts = (await store.run(run))!.counts
     assert.partialDeepStrictEqual(counts, {
       targets: { planned: 2, in_progress: 0, done: 1, failed: 1, parked: 1 },
+      errors: 3,
       refused: 0,
     })
     await assertCountersConsistent(store, run)

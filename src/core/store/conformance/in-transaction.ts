@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { PageBehindError } from '../../model/errors.ts'
 import {
+  itemsOf,
   assertAllOk,
   assertLeaseLost,
   claim,
@@ -10,7 +11,6 @@ import {
   unwrap,
   nextCheckpoint,
   makeItems,
-  SOURCE,
   enqueueCrawl,
   getTarget,
 } from '../../../testing/fixtures.ts'
@@ -39,7 +39,7 @@ export function inTransactionTests(engine: Engine): void {
 
     assert.equal(unwrap(outcomes[0]!).seq, 1)
     assert.equal((await db.raw('SELECT * FROM ledger')).length, 1)
-    assert.equal((await store.items(SOURCE, null, 10)).length, 1)
+    assert.equal((await itemsOf(store)).length, 1)
   })
 
   test("P3 when the user's function throws neither its rows nor the page are in, and the page can be sent again", async () => {
@@ -63,7 +63,7 @@ export function inTransactionTests(engine: Engine): void {
     )
 
     assert.equal((await db.raw('SELECT * FROM ledger')).length, 0)
-    assert.deepEqual(await store.items(SOURCE, null, 10), [])
+    assert.deepEqual(await itemsOf(store), [])
     assert.equal((await getTarget(store, claimed.target)).seq, 0)
     await assertCountersConsistent(store, run)
     assertAllOk(await store.checkpoint([first], (tx) => tx.query(insertLedger, [1])))

@@ -2,8 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Checkpoint } from '../../model/checkpoint.ts'
 import { PageRejectedError } from '../../model/errors.ts'
-import type { NewItem, SavedItem } from '../../model/item.ts'
+import type { SavedItem } from '../../../features/items/store/store.ts'
+import type { NewItem } from '../../model/item.ts'
 import {
+  itemsOf,
   assertAllOk,
   assertLeaseLost,
   claim,
@@ -30,7 +32,7 @@ export function itemTests(engine: Engine): void {
     const see = async (data: unknown): Promise<SavedItem> => {
       await db.advanceClock(1_000)
       claimed = await savePage(store, claimed, { items: [{ key: 'acme', data }] })
-      return (await store.items(SOURCE, null, 10))[0]!
+      return (await itemsOf(store))[0]!
     }
 
     const first = await see({ price: 1 })
@@ -66,7 +68,7 @@ export function itemTests(engine: Engine): void {
       itemsUpdated: 1,
       itemsUnchanged: 0,
     })
-    const items = await store.items(SOURCE, null, 10)
+    const items = await itemsOf(store)
     assert.deepEqual(
       items.map((item) => [item.data, item.version, item.run === second]),
       [
@@ -91,7 +93,7 @@ export function itemTests(engine: Engine): void {
       ),
     )
 
-    const items = await store.items(SOURCE, null, 10)
+    const items = await itemsOf(store)
     assert.equal(items.length, 1)
     assert.equal(items[0]?.version, 1)
     assert.partialDeepStrictEqual((await store.run(run))?.counts, {
@@ -113,7 +115,7 @@ export function itemTests(engine: Engine): void {
       ),
     )
 
-    const [item, ...more] = await store.items(SOURCE, null, 10)
+    const [item, ...more] = await itemsOf(store)
     assert.equal(more.length, 0)
     assert.equal(item?.data, 1)
     assert.partialDeepStrictEqual((await store.run(run))?.counts, { itemsNew: 1, pages: 2 })
@@ -131,7 +133,7 @@ export function itemTests(engine: Engine): void {
     ]
 
     const next = await savePage(store, claimed, { items: first })
-    const [item, ...more] = await store.items(SOURCE, null, 10)
+    const [item, ...more] = await itemsOf(store)
     assert.equal(item?.data, 'last')
     assert.equal(more.length, 1)
     assert.equal((await store.run(run))?.counts.itemsNew, 2)
@@ -142,7 +144,7 @@ export function itemTests(engine: Engine): void {
         { key: 'acme', data: 'newer' },
       ],
     })
-    assert.equal((await store.items(SOURCE, null, 1))[0]?.data, 'newer')
+    assert.equal((await itemsOf(store))[0]?.data, 'newer')
     assert.equal((await store.run(run))?.counts.itemsUpdated, 1, 'it did change')
   })
 
@@ -165,7 +167,7 @@ export function itemTests(engine: Engine): void {
     )
 
     assertAllOk(outcomes.flat())
-    assert.equal((await store.items(SOURCE, null, 100)).length, 30)
+    assert.equal((await itemsOf(store)).length, 30)
     assert.partialDeepStrictEqual((await store.run(run))?.counts, {
       pages: 60,
       itemsNew: 30,
@@ -190,7 +192,7 @@ export function itemTests(engine: Engine): void {
     assert.equal(outcomes[0]?.ok && outcomes[2]?.ok, true)
     assertLeaseLost(outcomes[1])
     assert.deepEqual(
-      (await store.items(SOURCE, null, 10)).map((item) => item.key),
+      (await itemsOf(store)).map((item) => item.key),
       ['item-0', 'item-2'],
     )
   })
@@ -271,7 +273,7 @@ export function itemTests(engine: Engine): void {
       items: values.map((data, n) => ({ key: `k${n}`, data })),
     })
 
-    const read = await store.items(SOURCE, null, 100)
+    const read = await itemsOf(store)
     assert.deepEqual(
       read.map((item) => item.data),
       values,
@@ -294,15 +296,15 @@ export function itemTests(engine: Engine): void {
       )
     }
 
-    assert.equal((await store.items('one', null, 10))[0]?.data, 'one')
-    assert.equal((await store.items('two', null, 10))[0]?.data, 'two')
+    assert.equal((await itemsOf(store, 'one'))[0]?.data, 'one')
+    assert.equal((await itemsOf(store, 'two'))[0]?.data, 'two')
   })
 }
 
 async function itemsByPages(store: Store, limit: number): Promise<SavedItem[]> {
   const all: SavedItem[] = []
   for (;;) {
-    const read = await store.items(SOURCE, all.at(-1)?.key ?? null, limit)
+    const read = await itemsOf(store, SOURCE, all.at(-1)?.key ?? null, limit)
     all.push(...read)
     if (read.length < limit) return all
   }

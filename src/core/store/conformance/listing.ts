@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { newId } from '../../model/id.ts'
 import { DEFAULT_POLICY } from '../../model/policy.ts'
 import {
+  itemsOf,
   assertAllOk,
   listTargets,
   claim,
@@ -199,7 +200,7 @@ export function listingTests(engine: Engine): void {
     assert.equal(await store.liveRun('nobody'), null)
     assert.deepEqual(await store.countsByGroup(newId()), [])
     assert.deepEqual(await store.countsByPage(newId()), [])
-    assert.deepEqual(await store.items('nobody', null, 10), [])
+    assert.deepEqual(await itemsOf(store, 'nobody'), [])
   })
 
   test('a run keeps the policy it is worked on with', async () => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { PageBehindError } from '../../model/errors.ts'
 import {
+  itemsOf,
   assertAllOk,
   claim,
   claimOne,
@@ -9,7 +10,6 @@ import {
   nextCheckpoint,
   savePage,
   makeItems,
-  SOURCE,
   enqueueCrawl,
 } from '../../../testing/fixtures.ts'
 import { assertCountersConsistent } from '../../../testing/assert-counters.ts'
@@ -76,7 +76,7 @@ export function repeatTests(engine: Engine): void {
     ])
 
     assert.ok(!outcome!.ok && outcome!.error instanceof PageBehindError)
-    assert.equal((await store.items(SOURCE, null, 10))[0]?.data, 1)
+    assert.equal((await itemsOf(store))[0]?.data, 1)
   })
 
   test('P12 no unknown left: the last page sent again is answered as saved after its target is done', async () => {

@@ -49,9 +49,9 @@ export const CHECKPOINT = sql('checkpoint:advance')`
     ) WITH ORDINALITY AS i (n, key, key_version, url, data, nth)
   ),
   saved AS (
-    INSERT INTO unstuck.item (source, key, key_version, url, data, changed_in, run_id)
+    INSERT INTO unstuck.item (source, key, key_version, url, data, changed_in, run_id, group_name)
     SELECT DISTINCT ON (a.source, o.key)
-           a.source, o.key, o.key_version, o.url, coalesce(o.data, 'null'), a.checkpoint, a.run_id
+           a.source, o.key, o.key_version, o.url, coalesce(o.data, 'null'), a.checkpoint, a.run_id, a.group_name
       FROM offered o JOIN advanced a USING (n)
      ORDER BY a.source, o.key, o.nth DESC
     ${SEEN_AGAIN}

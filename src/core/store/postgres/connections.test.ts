@@ -6,6 +6,7 @@ import { Client } from 'pg'
 import { StoreUnavailableError, type UnstuckError } from '../../model/errors.ts'
 import { newId } from '../../model/id.ts'
 import {
+  itemsOf,
   assertAllOk,
   claim,
   claimOne,
@@ -147,7 +148,7 @@ test('pages that are saved together have each its own outcome', async () => {
     codes,
     codes.map((_, n) => (n === 5 ? 'E_PAGE_REJECTED' : n === 7 ? 'E_LEASE_LOST' : 'ok')),
   )
-  assert.equal((await store.items(SOURCE, null, 100)).length, 20)
+  assert.equal((await itemsOf(store)).length, 20)
   await assertCountersConsistent(store, run)
 })
 

@@ -1,7 +1,7 @@
 import { LIMITS } from '../../model/limits.ts'
 import { TARGET_STATUSES, DEAD_LETTER_STATUSES } from '../../model/target.ts'
 import { containing } from '../like.ts'
-import { toItem, type ItemRow, toRunTotals } from '../list-rows.ts'
+import { toRunTotals } from '../list-rows.ts'
 import {
   checkAfter,
   targetColumns,
@@ -51,16 +51,6 @@ export const BY_KEY = sql('targets:by-key')`
 export const TARGETS_ENDING = sql('targets:ending')`
   SELECT id FROM unstuck.target WHERE right(id::text, length($1)) = $1 LIMIT 3
 `
-const ITEMS = sql('items')`
-  SELECT key, coalesce(url, CASE WHEN key_version > 0 THEN key END) AS url, data, version, run_id,
-         ${ms('first_seen_at')} AS first_seen_at,
-         ${ms('last_seen_at')} AS last_seen_at, ${ms('changed_at')} AS changed_at
-    FROM unstuck.item WHERE source = $1 AND key > $2 ORDER BY key LIMIT $3
-`
-
-const ITEMS_BY_RUN = sql('items:by-run')`
-  SELECT run_id AS run, count(*)::int AS items FROM unstuck.item WHERE source = $1 GROUP BY run_id
-`
 
 /** Sorts before every id. */
 export const BEFORE_ALL = '00000000-0000-0000-0000-000000000000'
@@ -73,27 +63,13 @@ export const DEAD_LETTERS = sql('dead-letters', 'anew')`
      AND ($4::text IS NULL OR r.source = $4)
    ORDER BY t.id LIMIT $2
 `
-const RUN_TOTALS = sql('totals:runs')`
+export const RUN_TOTALS = sql('totals:runs')`
   SELECT status, count(*)::int AS count FROM unstuck.run GROUP BY status
 `
 const TARGET_TOTALS = sql('totals:targets')`SELECT ${SUMS} FROM unstuck.run_counters t`
-const WORKER_STATS = sql('worker:stats')`SELECT stats FROM unstuck.worker WHERE stats IS NOT NULL`
 
-type ListMethods = Pick<
-  Store,
-  | 'target'
-  | 'targets'
-  | 'targetsByKey'
-  | 'items'
-  | 'itemsByRun'
-  | 'deadLetters'
-  | 'runTotals'
-  | 'targetTotals'
-  | 'workerStats'
->
-
-/** Targets, items and totals. */
-export function listMethods(db: Database): ListMethods {
+/** Targets and totals. */
+export function listMethods(db: Database) {
   return {
     target: async (id) => {
       const [row] = await db.all<TargetRow>(TARGET, [id])
@@ -113,10 +89,6 @@ export function listMethods(db: Database): ListMethods {
       const asked = keys.filter((key) => key === stripNul(key))
       return (await db.all<TargetRow>(BY_KEY, [run, asked])).map(toTarget)
     },
-    items: async (source, after, limit) =>
-      (await db.all<ItemRow>(ITEMS, [source, after ?? '', limit])).map(toItem),
-    itemsByRun: (source) => db.all(ITEMS_BY_RUN, [source]),
-
     deadLetters: async ({ source = null, statuses, after, limit }) => {
       checkAfter({ after })
       const asked = statuses?.length ? statuses : DEAD_LETTER_STATUSES
@@ -132,7 +104,5 @@ export function listMethods(db: Database): ListMethods {
     runTotals: async () =>
       toRunTotals(await db.all<{ status: RunStatus; count: number }>(RUN_TOTALS)),
     targetTotals: async () => toCounts((await db.all<CountersRow>(TARGET_TOTALS))[0]!),
-    workerStats: async () =>
-      (await db.all<{ stats: unknown }>(WORKER_STATS)).map(({ stats }) => stats),
-  }
+  } satisfies Partial<Store>
 }

@@ -12,6 +12,7 @@ export const SEEN_AGAIN = /* sql */ `
     data         = CASE WHEN item.data <> excluded.data THEN excluded.data ELSE item.data END,
     url          = excluded.url,
     run_id       = excluded.run_id,
+    group_name   = excluded.group_name,
     last_seen_at = excluded.last_seen_at
 `
 
@@ -33,8 +34,8 @@ export const ONE_PAGE = sql('checkpoint:page')`
     RETURNING run_id, group_name, checkpoint_seq
   ),
   saved AS (
-    INSERT INTO unstuck.item (source, key, key_version, url, data, changed_in, run_id)
-    SELECT $14, i.key, i.key_version, i.url, coalesce(i.data, 'null'), $15, a.run_id
+    INSERT INTO unstuck.item (source, key, key_version, url, data, changed_in, run_id, group_name)
+    SELECT $14, i.key, i.key_version, i.url, coalesce(i.data, 'null'), $15, a.run_id, a.group_name
       FROM advanced a, json_to_recordset($17::json) AS i (key text, key_version int, url text, data jsonb)
     ${SEEN_AGAIN}
     RETURNING CASE WHEN changed_in = $15 THEN version END AS version

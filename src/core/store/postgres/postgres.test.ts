@@ -14,6 +14,7 @@ import {
 } from '../../model/errors.ts'
 import { newId } from '../../model/id.ts'
 import {
+  itemsOf,
   assertAllOk,
   begin,
   recoverWorker,
@@ -611,7 +612,7 @@ test('a failed statement inside the user’s function rolls back the page, even 
     /division by zero/,
   )
 
-  assert.deepEqual(await store.items(SOURCE, null, 10), [])
+  assert.deepEqual(await itemsOf(store), [])
   assert.equal(unwrap((await store.checkpoint([next]))[0]!).seq, 1)
 })
 
@@ -718,7 +719,10 @@ describe('plans', () => {
     for (const statement of [LIVE_RUNS, LIVE_COUNTERS]) {
       const plan = await explain(url, statement)
       assert.deepEqual(
-        plan.filter((node) => node['Node Type'] === 'Seq Scan'),
+        // No source is paused here, and an empty table is read whole.
+        plan.filter(
+          (node) => node['Node Type'] === 'Seq Scan' && node['Relation Name'] !== 'source',
+        ),
         [],
       )
     }
@@ -737,7 +741,8 @@ describe('plans', () => {
     )
     for (const statement of [FORWARD, BACKWARD]) {
       const types = (await explain(url, statement)).map((node) => node['Node Type'])
-      assert.deepEqual(types, ['Limit', 'Index Scan'], statement.name)
+      // The second one finds the key of the target of an entry.
+      assert.deepEqual(types, ['Limit', 'Index Scan', 'Index Scan'], statement.name)
     }
   })
 })

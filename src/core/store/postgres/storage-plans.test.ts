@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { genericPlan } from '../../../testing/generic-plan.ts'
 import { postgresEngine } from '../../../testing/postgres-engine.ts'
 import {
+  CLAIM_ORDER,
   ENTRIES_NEWEST_FIRST,
   ENTRIES_OLDEST_FIRST,
   KEYS,
@@ -40,5 +41,8 @@ test('entries, keys of records and targets by key are found by their indexes', a
   }
   assert.match(await planOf(KEYS), /record_pkey .*\n\s+Index Cond: .*key >= \$2/)
   assert.match(await planOf(KEYS_BELOW), /record_pkey .*\n\s+Index Cond: .*key >= \$2.*key < \$4/)
+  const inClaimOrder = await planOf(CLAIM_ORDER)
+  assert.match(inClaimOrder, /using target_ready.*\n\s+Index Cond: .*ready_at < 'infinity'/)
+  assert.match(inClaimOrder, /using target_ready.*\n\s+Index Cond: .*ready_at IS NULL/)
   assert.match(await planOf(BY_KEY), /target_run_id_key_key.*\n\s+Index Cond: .*key = ANY/)
 })

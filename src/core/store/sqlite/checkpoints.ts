@@ -33,16 +33,17 @@ const LAST_PAGE = ADVANCE('last-page', `${NO_CRASHES}, status = 'done', finished
 
 // Most items are new, so that is tried first and costs one statement.
 const ADD_ITEM = sql('checkpoint:item')`
-  INSERT INTO item (source, key, key_version, url, data, run_id, first_seen_at, last_seen_at, changed_at)
-  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7, ?7)
+  INSERT INTO item (source, key, key_version, url, data, run_id, group_name, first_seen_at, last_seen_at, changed_at)
+  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8, ?8)
   ON CONFLICT (source, key) DO NOTHING
 `
 const CHANGE_ITEM = sql('checkpoint:item-change')`
-  UPDATE item SET data = ?4, url = ?3, run_id = ?5, version = version + 1, changed_at = ?6, last_seen_at = ?6
+  UPDATE item
+     SET data = ?4, url = ?3, run_id = ?5, group_name = ?6, version = version + 1, changed_at = ?7, last_seen_at = ?7
    WHERE source = ?1 AND key = ?2 AND data <> ?4
 `
 const SEE_ITEM = sql('checkpoint:item-seen')`
-  UPDATE item SET run_id = ?3, last_seen_at = ?4 WHERE source = ?1 AND key = ?2
+  UPDATE item SET run_id = ?3, group_name = ?4, last_seen_at = ?5 WHERE source = ?1 AND key = ?2
 `
 
 // A run's planning has made the row.
@@ -93,7 +94,7 @@ function savePage(
   const items = new Map(page.items.map((item) => [item.key, item]))
   const repeated = page.items.length - items.size
   const counts = { items_new: 0, items_updated: 0, items_unchanged: repeated }
-  for (const item of items.values()) counts[saveItem(tx, page.source, row.run_id, item, now)]++
+  for (const item of items.values()) counts[saveItem(tx, page.source, row, item, now)]++
   const { items_new, items_updated, items_unchanged } = counts
   const done = page.done ? 1 : 0
   const counters = [items_new, items_updated, items_unchanged, done, now]
@@ -116,15 +117,16 @@ function advance(tx: Connection, page: Checkpoint, now: number): Advanced | unde
 function saveItem(
   tx: Connection,
   source: string,
-  run: string,
+  { run_id: run, group_name: group }: Advanced,
   { key, keyVersion, url, data }: Item,
   now: number,
 ): 'items_new' | 'items_updated' | 'items_unchanged' {
   // An address that is its own key is not kept twice.
   const address = url === key ? null : url
-  if (tx.run(ADD_ITEM, [source, key, keyVersion, address, data, run, now]) === 1) return 'items_new'
-  if (tx.run(CHANGE_ITEM, [source, key, address, data, run, now]) === 1) return 'items_updated'
-  tx.run(SEE_ITEM, [source, key, run, now])
+  const saved = [run, group, now]
+  if (tx.run(ADD_ITEM, [source, key, keyVersion, address, data, ...saved]) === 1) return 'items_new'
+  if (tx.run(CHANGE_ITEM, [source, key, address, data, ...saved]) === 1) return 'items_updated'
+  tx.run(SEE_ITEM, [source, key, ...saved])
   return 'items_unchanged'
 }
 

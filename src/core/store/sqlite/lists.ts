@@ -1,7 +1,7 @@
 import { LIMITS } from '../../model/limits.ts'
 import { TARGET_STATUSES, DEAD_LETTER_STATUSES } from '../../model/target.ts'
 import { containing } from '../like.ts'
-import { toItem, type ItemRow, toRunTotals } from '../list-rows.ts'
+import { toRunTotals } from '../list-rows.ts'
 import {
   checkAfter,
   targetColumns,
@@ -41,15 +41,6 @@ export const TARGETS_ENDING = sql('targets:ending')`
   SELECT id FROM target WHERE id LIKE '%' || :suffix LIMIT 3
 `
 
-const ITEMS = sql('items')`
-  SELECT key, coalesce(url, CASE WHEN key_version > 0 THEN key END) AS url, data, version, run_id, first_seen_at, last_seen_at, changed_at
-    FROM item WHERE source = :source AND key > :after ORDER BY key LIMIT :limit
-`
-
-const ITEMS_BY_RUN = sql('items:by-run')`
-  SELECT run_id AS run, count(*) AS items FROM item WHERE source = :source GROUP BY run_id
-`
-
 export type SqliteTargetRow = Omit<TargetRow, 'cursor'> & { cursor: string | null }
 
 const DEAD_LETTERS = sql('dead-letters')`
@@ -65,23 +56,9 @@ export const RUN_TOTALS = sql('totals:runs')`
   SELECT status, count(*) AS count FROM run GROUP BY status
 `
 const TARGET_TOTALS = sql('totals:targets')`SELECT ${SUMS} FROM run_counters t`
-const WORKER_STATS = sql('worker:stats')`SELECT stats FROM worker WHERE stats IS NOT NULL`
 
-type ListMethods = Pick<
-  Store,
-  | 'target'
-  | 'targets'
-  | 'targetsByKey'
-  | 'items'
-  | 'itemsByRun'
-  | 'deadLetters'
-  | 'runTotals'
-  | 'targetTotals'
-  | 'workerStats'
->
-
-/** Targets, items and totals. */
-export function listMethods(db: Database): ListMethods {
+/** Targets and totals. */
+export function listMethods(db: Database) {
   return {
     target: async (id) => {
       const row = db.read((tx) => tx.get<SqliteTargetRow>(TARGET, { id }))
@@ -111,15 +88,6 @@ export function listMethods(db: Database): ListMethods {
         tx.all<SqliteTargetRow>(BY_KEY, { run, keys: JSON.stringify(keys) }).map(readTarget),
       ),
 
-    items: async (source, after, limit) =>
-      db.read((tx) =>
-        tx
-          .all<ItemRow>(ITEMS, { source, after: after ?? '', limit })
-          .map((row) => toItem({ ...row, data: readJson(row.data as string) })),
-      ),
-
-    itemsByRun: async (source) => db.read((tx) => tx.all(ITEMS_BY_RUN, { source })),
-
     deadLetters: async ({ source = null, statuses, after, limit }) => {
       checkAfter({ after })
       const asked = JSON.stringify(statuses?.length ? statuses : DEAD_LETTER_STATUSES)
@@ -131,9 +99,7 @@ export function listMethods(db: Database): ListMethods {
     runTotals: async () =>
       toRunTotals(db.read((tx) => tx.all<{ status: RunStatus; count: number }>(RUN_TOTALS))),
     targetTotals: async () => toCounts(db.read((tx) => tx.get<CountersRow>(TARGET_TOTALS)!)),
-    workerStats: async () =>
-      db.read((tx) => tx.many<{ stats: string }>(WORKER_STATS)).map((row) => readJson(row.stats)),
-  }
+  } satisfies Partial<Store>
 }
 
 /** For recovery. */

@@ -14,6 +14,7 @@ import {
   UsageError,
 } from '../../model/errors.ts'
 import {
+  itemsOf,
   beginOne,
   begin,
   listTargets,
@@ -23,7 +24,6 @@ import {
   nextCheckpoint,
   savePage,
   makeItems,
-  SOURCE,
   enqueueCrawl,
   getTarget,
   unwrap,
@@ -121,7 +121,7 @@ test('sixteen writers on one file lose nothing', async () => {
     }),
   )
 
-  assert.equal((await store.items(SOURCE, null, 1_000)).length, 320)
+  assert.equal((await itemsOf(store)).length, 320)
   assert.partialDeepStrictEqual((await store.run(run))?.counts, { pages: 320, itemsNew: 320 })
   await assertCountersConsistent(store, run)
 })
@@ -200,12 +200,12 @@ test('a full disk is a typed error; when there is room again work continues', as
     assert.match(error.message, /full/)
     return true
   })
-  assert.deepEqual(await store.items(SOURCE, null, 10), [])
+  assert.deepEqual(await itemsOf(store), [])
   await assert.rejects(store.checkpoint([big]), StoreUnavailableError)
 
   await limit('1000000')
   await savePage(store, claimed, { items: makeItems(0, 50, 'x'.repeat(20_000)) })
-  assert.equal((await store.items(SOURCE, null, 100)).length, 50)
+  assert.equal((await itemsOf(store)).length, 50)
 })
 
 test('a path that cannot be a database is rejected with advice', async () => {

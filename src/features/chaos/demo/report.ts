@@ -1,5 +1,5 @@
 import type { RunId } from '../../../core/model/id.ts'
-import type { SavedItem } from '../../../core/model/item.ts'
+import type { SavedItem } from '../../items/store/store.ts'
 import type { Run } from '../../../core/model/run.ts'
 import { humanizeDuration } from '../../../core/model/time.ts'
 import type { Store } from '../../../core/store/store.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { recoverWorker, makeItems, SOURCE } from '../../../testing/fixtures.ts'
+import { itemsOf, recoverWorker, makeItems, SOURCE } from '../../../testing/fixtures.ts'
 import { postgresEngine } from '../../../testing/postgres-engine.ts'
 import { assertRejected, RunApiTestContext } from '../../../testing/run-api-test-context.ts'
 import { sqliteEngine } from '../../../testing/sqlite-engine.ts'
@@ -52,7 +52,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
         progress: { done: 2, total: 40 },
         counts: { pages: 2, itemsNew: 2, skipped: 3 },
       })
-      const keys = (await ctx.store.items(SOURCE, null, 9)).map((item) => item.key)
+      const keys = (await itemsOf(ctx.store)).map((item) => item.key)
       assert.deepEqual(keys, ['https://shop.example/acme', 'own-key'])
       assert.deepEqual(command.ends, ['finish'])
       assert.equal(command.calls, 7)
@@ -101,7 +101,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       const other = await command.post('/checkpoint', { page: 5, items })
       assertRejected(other, 409, 'PAGE_BEHIND', /saved before with other content.* from page 6/)
 
-      assert.equal((await ctx.store.items(SOURCE, null, 9))[0]?.data, 1)
+      assert.equal((await itemsOf(ctx.store))[0]?.data, 1)
       assert.partialDeepStrictEqual((await command.get()).body, { page: 5 })
       assert.equal((await ctx.run(command.handle.id)).counts.pages, 1)
     })
@@ -398,7 +398,7 @@ test('free JSON is kept as it came, whatever its keys', async () => {
 
   assert.deepEqual((await command.post('/checkpoint', undefined, { raw })).status, 200)
 
-  const [item] = await ctx.store.items(SOURCE, null, 9)
+  const [item] = await itemsOf(ctx.store)
   assert.equal(JSON.stringify(item?.data), '{"__proto__":{"x":1}}')
   assert.equal(JSON.stringify((await command.get()).body.cursor), '{"__proto__":1}')
   assert.equal(({} as { x?: number }).x, undefined)
