@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { METRICS_STORE } from '../../features/metrics/store/store.ts'
+import { openExtended } from '../../testing/test-database.ts'
 import { newId, type WorkerId } from '../model/id.ts'
 import { parseStats, type LatencyHistogram } from '../model/latency.ts'
 import { DEFAULT_POLICY } from '../model/policy.ts'
@@ -33,7 +35,7 @@ const total = ({ counts }: LatencyHistogram): number => counts.reduce((sum, n) =
 for (const engine of [sqliteEngine, postgresEngine]) {
   test(`${engine.name}: an ended process has its measurements in its row, and its runs were sampled`, async () => {
     await using database = await engine.fresh()
-    const store = await database.open()
+    const store = await openExtended(database, METRICS_STORE)
     const unstuck = await open({ db: database.url, signals: false })
     const run = await unstuck.begin('own')
     for (let page = 1; page <= 5; page++)
@@ -55,7 +57,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
 
   test(`${engine.name}: of several processes one takes samples`, async () => {
     await using database = await engine.fresh()
-    const store = await database.open()
+    const store = await openExtended(database, METRICS_STORE)
     const workers = [await registerWorker(store), await registerWorker(store)]
     await enqueueCrawl(store, 3)
     await savePage(store, await claimOne(store, workers[0]!))

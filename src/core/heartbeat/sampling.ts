@@ -1,10 +1,13 @@
 import type { Store } from '../store/store.ts'
 import type { Job } from './jobs.ts'
 
+const SECOND_MS = 1_000
 const MINUTE_MS = 60_000
 const DAY_MS = 24 * 60 * MINUTE_MS
 /** A chart shows a week. The eighth day is for the figures that its first hour is compared with. */
 const KEEP_SAMPLES_MS = 8 * DAY_MS
+/** Samples of single seconds. */
+const KEEP_SECONDS_MS = 60 * MINUTE_MS
 /** Rows of ended workers: how long they are kept, and how many. */
 const KEEP_WORKERS_MS = DAY_MS
 const KEEP_WORKERS_MAX = 1_000
@@ -29,10 +32,22 @@ export function sampleJob(store: Store): Job {
   }
 }
 
+/** Stores it each second as well, while the work of this process is young: a run of 17 seconds is over before its first minute. */
+export function youngSampleJob(store: Store, isYoung: () => boolean): Job {
+  return {
+    name: 'sample-young',
+    every: SECOND_MS,
+    isReady: isYoung,
+    // Whatever process leads: it may have no work of its own.
+    run: () => store.takeSample({ unlessWithinMs: 0.9 * SECOND_MS, onlyChanged: true }),
+  }
+}
+
 async function prune(store: Store): Promise<void> {
   const now = await store.now()
   await store.prune({
     samplesBefore: now - KEEP_SAMPLES_MS,
+    minutesBefore: now - KEEP_SECONDS_MS,
     statsBefore: now - FOLD_AFTER_MS,
     workers: {
       endedBefore: now - KEEP_WORKERS_MS,

@@ -44,6 +44,7 @@ class RecordingStore {
         unpark: [],
         serverStartedAt: null,
         now: this.#clock.wallNow(),
+        paused: null,
         isOutdated: false,
       }),
       now: () => this.#clock.wallNow(),
@@ -121,7 +122,7 @@ test('the store calls of a service over three minutes with a gap and an outage',
   const sweeping = 'lead sweep 500 ×4, observations ×4, now ×4, claimsOf ×4, heartbeat, settle'
   const doubting = 'lead sweep 500 ×4, observations ×4, heartbeat, settle'
   const monitoring =
-    'lead sweep 500 ×4, observations ×5, now ×6, claimsOf ×5, lead monitor 90000, liveRuns, holdings, settle ×2, heartbeat'
+    'lead sweep 500 ×4, observations ×5, now ×6, claimsOf ×5, lead monitor 90000, liveRuns, holdings, sourceLocks, settle ×2, heartbeat'
   const pruning = 'prune'
   assert.deepEqual(recording.summary, [
     '0: acquirePresence, registerWorker, heartbeat ×2, lead sweep 500, observations, now, claimsOf, settle',
@@ -174,4 +175,41 @@ test('a service that leads nothing sends heartbeats and requests leadership', as
     `11-64: ${idle}`,
     '65: lead sweep 500 ×4, lead monitor 90000, heartbeat, retireWorker, settle, takeSample, close',
   ])
+})
+
+test('work is sampled each second while it is young, and not again after each target', async () => {
+  const { clock, recording, service } = startService()
+  recording.isLeader = false
+  const sampled = (): number[] =>
+    [...recording.seconds]
+      .filter(([, calls]) => calls.includes('takeSample'))
+      .map(([second]) => second)
+  const secondsUntil = (from: number, until: number): number[] =>
+    Array.from({ length: until - from + 1 }, (_, n) => from + n)
+  const hold = (isHeld: boolean): void =>
+    service.receive({ type: 'claims', held: isHeld ? [newId()] : [], requested: [] })
+  await service.start()
+  await clock.advance(5_000)
+  assert.deepEqual(sampled(), [], 'there is no work')
+
+  hold(true)
+  await clock.advance(60_000)
+  hold(false)
+  await clock.advance(5_000)
+  hold(true)
+  await clock.advance(80_000)
+  assert.deepEqual(sampled(), secondsUntil(6, 124), 'two minutes from the first claim on')
+
+  hold(false)
+  await clock.advance(30_000)
+  hold(true)
+  await clock.advance(10_000)
+  hold(false)
+  await clock.advance(30_000)
+  assert.deepEqual(
+    sampled().slice(119),
+    secondsUntil(181, 199),
+    'the next run, and what ended with it',
+  )
+  await service.stop()
 })

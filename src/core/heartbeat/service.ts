@@ -16,7 +16,7 @@ import { openStore } from '../store/open.ts'
 import type { HeartbeatResult, PresenceLock, Store } from '../store/store.ts'
 import { runJob, runJobs, type Job, type JobHost } from './jobs.ts'
 import { OwnHealth } from './own-health.ts'
-import { sampleJob } from './sampling.ts'
+import { sampleJob, youngSampleJob } from './sampling.ts'
 import type { FromService, HeartbeatOptions, ToService } from './transport.ts'
 
 export type ServiceHost = {
@@ -30,6 +30,9 @@ const JOURNAL_HEARTBEAT_EVERY_MS = 10_000
 /** Of several processes that stop together, one takes a last sample. */
 const LAST_SAMPLE_WITHIN_MS = 10_000
 const LAST_SAMPLE_TIMEOUT_MS = 1_000
+/** Work is young for so long after its first claim, if there was none for a while. */
+const YOUNG_MS = 2 * 60_000
+const IDLE_MS = 10_000
 
 /** Opens the store for a service. Returns null after posting why it could not. */
 export async function openHeartbeatService(
@@ -70,6 +73,8 @@ export class HeartbeatService {
     held: [],
     requested: [],
   }
+  #workedAt = -Infinity
+  #youngUntil = -Infinity
   #unsentStats: WorkerStats | undefined
   #journaledSlot = 0
   #settledAt = -Infinity
@@ -117,6 +122,7 @@ export class HeartbeatService {
   receive(message: ToService): void {
     switch (message.type) {
       case 'claims':
+        this.#noteWork(message.held.length)
         this.#claims = message
         return
       case 'stats':
@@ -125,6 +131,17 @@ export class HeartbeatService {
       case 'stop':
         void this.stop()
     }
+  }
+
+  #noteWork(held: number): void {
+    const now = this.#clock.now()
+    if (held > 0 && !this.#isAtWork) this.#youngUntil = now + YOUNG_MS
+    if (held > 0 || this.#claims.held.length > 0) this.#workedAt = now
+  }
+
+  /** Between two targets it is, too. */
+  get #isAtWork(): boolean {
+    return this.#claims.held.length > 0 || this.#clock.now() - this.#workedAt < IDLE_MS
   }
 
   /** Releases the presence lock. Claims that are still held are left for recovery. */
@@ -150,6 +167,7 @@ export class HeartbeatService {
         run: () => this.#runMonitor(),
       },
       sampleJob(this.store),
+      youngSampleJob(this.store, () => this.#isAtWork && this.#clock.now() < this.#youngUntil),
     ]
   }
 
@@ -167,16 +185,8 @@ export class HeartbeatService {
     const { worker: id, source, version, heartbeatMs, leaseMs } = this.#options
     this.#presence = await this.store.acquirePresence(id)
     const { presence } = this.#presence
-    const process = thisProcess()
-    await this.store.registerWorker({
-      id,
-      source,
-      process,
-      presence,
-      version,
-      heartbeatMs,
-      leaseMs,
-    })
+    const worker = { id, source, process: thisProcess(), presence, version, heartbeatMs, leaseMs }
+    await this.store.registerWorker(worker)
     return presence
   }
 

@@ -133,12 +133,13 @@ export interface WorkerStore {
   // — Samples and retention —
 
   /**
-   * Records the counts of each live run, and of each that ended since its last sample. A run has one sample per minute, the
+   * Records the counts of each live run, and of each that ended since its last sample. A run has one sample per second, the
    * last one taken. A run without progress for half an hour is sampled once an hour; only the oldest live run is sampled
    * every time, which shows that samples were taken. While one process samples, others return at once.
    * `unlessWithinMs`: does nothing if other workers exist and a sample was taken within this time.
+   * `onlyChanged`: leaves out live runs that have not progressed since their last sample.
    */
-  takeSample(options?: { unlessWithinMs?: number }): Promise<void>
+  takeSample(options?: { unlessWithinMs?: number; onlyChanged?: boolean }): Promise<void>
   /** Removes old rows, in short transactions. Omitted bounds remove nothing. Returns how many rows were removed. */
   prune(bounds: PruneBounds): Promise<{ samples: number; workers: number }>
 }
@@ -280,6 +281,8 @@ export type UnlockSourceRequest = {
 
 export type PruneBounds = {
   readonly samplesBefore?: Millis
+  /** Of the hours before this time keeps the last sample of a run in each minute. */
+  readonly minutesBefore?: Millis
   /** Adds up the stats of workers that ended before this time. Stats of an unknown kind are dropped. */
   readonly statsBefore?: Millis
   readonly workers?: EndedWorkerBounds

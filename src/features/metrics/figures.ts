@@ -14,6 +14,7 @@ import { AuditReader } from '../../presenters/audit-reader.ts'
 import type { AuditEntry, Store } from '../../core/store/store.ts'
 import { workerViews } from '../../presenters/workers.ts'
 import { ALERT_STORE } from '../alerts/store/store.ts'
+import { METRICS_STORE } from './store/store.ts'
 
 /** Reads within this time return the same figures. */
 const CACHE_MS = 3_000
@@ -109,11 +110,12 @@ export class MetricsCollector {
     const store = this.#store
     const context = { store, observer: TRUSTED_OBSERVER, policyOf: this.#policyOf }
     const alertStore = await store.extend(ALERT_STORE)
+    const metricsStore = await store.extend(METRICS_STORE)
     const [assessment, runs, totals, stats, alerts] = await Promise.all([
       assess(context),
       store.runTotals(),
       store.targetTotals(),
-      store.workerStats(),
+      metricsStore.workerStats(),
       alertStore.listAlerts({ open: true }),
     ])
     const { runs: live, now } = assessment

@@ -37,7 +37,8 @@ export type Orphan = {
 type Entry = {
   readonly at: Millis
   readonly action: string
-  readonly run: RunId
+  /** Null for an action on a source. */
+  readonly run: RunId | null
   readonly target: TargetId | null
   readonly evidence: unknown
   readonly before: unknown
@@ -48,7 +49,7 @@ type Entry = {
 export function orphanOf(entry: Entry): Orphan | null {
   const { action, target, run } = entry
   // Operator actions have no evidence, except cleaning: there the age is the evidence.
-  if (typeof entry.evidence !== 'object' || entry.evidence === null) return null
+  if (run === null || typeof entry.evidence !== 'object' || entry.evidence === null) return null
   if (target === null) {
     return action in RUN_STATUS_AFTER
       ? orphanOfRun(run, action, entry.evidence as RunEvidence)

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { METRICS_STORE } from '../../../features/metrics/store/store.ts'
 import { newId } from '../../model/id.ts'
 import { recordLatency, emptyStats, sumStats } from '../../model/latency.ts'
 import { DEFAULT_POLICY } from '../../model/policy.ts'
@@ -17,7 +18,7 @@ import {
   SOURCE,
   enqueueCrawl,
 } from '../../../testing/fixtures.ts'
-import type { Engine } from '../../../testing/test-database.ts'
+import { openExtended, type Engine } from '../../../testing/test-database.ts'
 import type { DeadLetter, DeadLetterFilter, Store } from '../store.ts'
 
 export function monitoringTests(engine: Engine): void {
@@ -134,7 +135,7 @@ export function monitoringTests(engine: Engine): void {
 
   test('what a worker measures is kept as it last sent it, also when it has ended', async () => {
     await using db = await engine.fresh()
-    const store = await db.open()
+    const store = await openExtended(db, METRICS_STORE)
     const [one, two] = [await registerWorker(store), await registerWorker(store)]
     await registerWorker(store)
     const beat = (worker: string, stats?: unknown) =>
@@ -154,7 +155,7 @@ export function monitoringTests(engine: Engine): void {
 
   test('what workers that ended long ago measured is added up, and nothing is lost of it', async () => {
     await using db = await engine.fresh()
-    const store = await db.open()
+    const store = await openExtended(db, METRICS_STORE)
     const beat = async (): Promise<string> => {
       const worker = await registerWorker(store)
       const stats = emptyStats()

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { METRICS_STORE } from '../../../features/metrics/store/store.ts'
 import { recordLatency, emptyStats, sumStats } from '../../model/latency.ts'
 import type { WorkerId } from '../../model/id.ts'
 import { assertCountersConsistent } from '../../../testing/assert-counters.ts'
@@ -122,6 +123,6 @@ async function figures(store: Store, run: string) {
   return {
     run: (await store.run(run))?.counts,
     totals: await store.targetTotals(),
-    stats: sumStats(await store.workerStats()),
+    stats: sumStats(await (await store.extend(METRICS_STORE)).workerStats()),
   }
 }

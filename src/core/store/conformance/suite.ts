@@ -21,7 +21,6 @@ import { recoveryTests } from './recovery.ts'
 import { repeatTests } from './repeats.ts'
 import { replanTests } from './replanning.ts'
 import { retentionTests } from './retention.ts'
-import { sampleTests } from './samples.ts'
 import { settleTests } from './settle.ts'
 import { runMoveTests } from './run-moves.ts'
 import { auditTests } from './audit.ts'
@@ -59,7 +58,6 @@ export function conformance(engine: Engine): void {
     describe('turns', () => leadershipTests(engine))
     describe('books', () => counterTests(engine))
     describe('watching', () => monitoringTests(engine))
-    describe('samples', () => sampleTests(engine))
     describe('retention', () => retentionTests(engine))
     describe('faults', () => faultTests(engine))
   })

@@ -12,6 +12,21 @@ const REMOVE_SAMPLES = sql('sample:prune')`
   )
   SELECT count(*)::int AS count FROM gone
 `
+// The hours before, so that what one pass did is not read again for days.
+export const THIN_SAMPLES = sql('sample:thin')`
+  WITH gone AS (
+    DELETE FROM unstuck.sample
+     WHERE ctid = ANY (ARRAY (
+       SELECT s.ctid FROM unstuck.sample s
+        WHERE s.at >= ${timestamp('$1')} - interval '3 hours' AND s.at < ${timestamp('$1')} AND NOT s.ended
+          AND EXISTS (SELECT FROM unstuck.sample later
+                       WHERE later.run_id = s.run_id AND later.at > s.at
+                         AND later.at < date_trunc('minute', s.at) + interval '1 minute')
+        ORDER BY s.at LIMIT $2))
+    RETURNING 1
+  )
+  SELECT count(*)::int AS count FROM gone
+`
 /** Samples removed per transaction, so that other writers wait no longer than for a checkpoint. */
 const SAMPLES_AT_ONCE = 2_000
 const OLD_STATS = sql('worker:old-stats')`
@@ -47,9 +62,10 @@ const REMOVE_WORKERS = sql('worker:remove')`
 `
 export function retentionMethods(db: Database): Pick<Store, 'prune'> {
   return {
-    prune: async ({ samplesBefore = 0, statsBefore = 0, workers }) => {
+    prune: async ({ samplesBefore = 0, minutesBefore = 0, statsBefore = 0, workers }) => {
       const samples =
         samplesBefore > 0 ? await remove(db, REMOVE_SAMPLES, [samplesBefore], SAMPLES_AT_ONCE) : 0
+      if (minutesBefore > 0) await remove(db, THIN_SAMPLES, [minutesBefore], SAMPLES_AT_ONCE)
       if (statsBefore > 0) await foldWorkerStats(db, statsBefore)
       return {
         samples,

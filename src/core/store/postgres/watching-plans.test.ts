@@ -2,12 +2,19 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { Client } from 'pg'
 import { newId } from '../../model/id.ts'
+import { ACKNOWLEDGE_STATEMENTS } from '../../../features/acknowledge/store/postgres.ts'
 import { postgresEngine } from '../../../testing/postgres-engine.ts'
 import type { TestDatabase } from '../../../testing/test-database.ts'
 import type { Sql } from './database.ts'
 import { RUNS_IN } from './run-lists.ts'
-import { RECOVERIES_PER_STEP, SAMPLES, SOME_SAMPLES, TAKE } from './samples.ts'
-import { DEAD_LETTERS } from './lists.ts'
+import { THIN_SAMPLES } from './retention.ts'
+import { TAKE } from './samples.ts'
+import {
+  RECOVERIES_PER_STEP,
+  SAMPLES,
+  SOME_SAMPLES,
+} from '../../../features/metrics/store/postgres.ts'
+import { DEAD_LETTERS, RUN_TOTALS } from './lists.ts'
 
 type Plan = {
   'Node Type': string
@@ -27,6 +34,7 @@ before(async () => {
     INSERT INTO unstuck.run (id, source, kind, status, policy, finished_at)
     SELECT gen_random_uuid(), 'old-' || n % 50, 'single', CASE WHEN n % 4 = 0 THEN 'failed' ELSE 'succeeded' END,
            '{}', now() - n * interval '1 minute' FROM generate_series(1, 20000) n;
+    INSERT INTO unstuck.source (source) SELECT 'old-' || n FROM generate_series(1, 2000) n;
     INSERT INTO unstuck.run_counters (run_id, group_name, writer, pages) SELECT id, '', '', 1 FROM unstuck.run;
     INSERT INTO unstuck.target (id, run_id, key, status, last_error)
     SELECT gen_random_uuid(), id, 'k', CASE WHEN n % 50 = 0 THEN 'failed' ELSE 'done' END, 'x'
@@ -65,6 +73,10 @@ test('runs in several statuses are found by a walk along the index for each', as
   assert.ok((await indexesOf(RUNS_IN, ['old-7', ...page, statuses])).includes('run_listed'))
 })
 
+test('runs are counted by status in an index that has nothing else', async () => {
+  assert.deepEqual(await indexesOf(RUN_TOTALS, []), ['run_status'])
+})
+
 test('targets that need attention are found in their partial index', async () => {
   const partial = 'target_dead_letter'
   const statuses = ['failed', 'stuck', 'parked']
@@ -75,14 +87,30 @@ test('targets that need attention are found in their partial index', async () =>
   }
 })
 
+test('targets are acknowledged, and those that are counted, by their indexes', async () => {
+  const { ofRun, named, counts } = ACKNOWLEDGE_STATEMENTS
+  for (const statement of ofRun) await indexesOf(statement, [RUN, null, null, false])
+  for (const statement of named) {
+    const used = await indexesOf(statement, [RUN, [newId()], null, false])
+    assert.ok(
+      !used.includes('target_listed'),
+      `${statement.name} reads the failed targets of a run`,
+    )
+  }
+  for (const runs of [null, [RUN]])
+    assert.deepEqual(await indexesOf(counts, [runs]), ['target_acknowledged'])
+})
+
 test('samples are taken and found by their indexes, and recoveries by theirs', async () => {
   const hour = [NOW - 3_600_000, NOW]
   assert.deepEqual(await indexesOf(SAMPLES, [...hour, null, null]), ['sample_by_time'])
   assert.deepEqual(await indexesOf(SAMPLES, [0, NOW, RUN, null]), ['sample_by_run'])
   assert.deepEqual(await indexesOf(SAMPLES, [...hour, null, 'old-7']), ['sample_by_source'])
   await indexesOf(SOME_SAMPLES, [...hour, null, null, [NOW - 60_000]])
-  const taken = await indexesOf(TAKE, [600_000, 1_800_000])
+  const taken = await indexesOf(TAKE, [600_000, 1_800_000, true])
   assert.ok(taken.includes('run_by_end') && taken.includes('sample_by_run'), taken.join())
+  const thinned = await indexesOf(THIN_SAMPLES, [NOW - 3_600_000, 2_000])
+  assert.deepEqual(thinned.toSorted(), ['sample_by_run', 'sample_by_time'])
   const perMinute = [NOW - 3_600_000, 60_000, ['resume'], null, null]
   assert.deepEqual(await indexesOf(RECOVERIES_PER_STEP, perMinute), ['audit_by_time'])
 })

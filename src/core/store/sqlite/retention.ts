@@ -1,11 +1,22 @@
 import type { EndedWorkerBounds, Store } from '../store.ts'
 import { DELETE_BATCH, deleteInBatches, FOLD_BATCH, foldStats } from '../list-rows.ts'
-import { sql, type Database } from './database.ts'
+import { sql, type Database, type Sql } from './database.ts'
 import { readJson } from './lists.ts'
 
 const REMOVE_SAMPLES = sql('sample:prune')`
   DELETE FROM sample
    WHERE rowid IN (SELECT rowid FROM sample WHERE at < :before ORDER BY at LIMIT :limit)
+`
+// The hours before, so that what one pass did is not read again for days.
+const THIN_SAMPLES = sql('sample:thin')`
+  DELETE FROM sample
+   WHERE rowid IN (
+     SELECT rowid FROM sample
+      WHERE at >= :before - 10800000 AND at < :before AND ended = 0
+        AND EXISTS (SELECT 1 FROM sample later
+                     WHERE later.run_id = sample.run_id AND later.at > sample.at
+                       AND later.at < (sample.at / 60000 + 1) * 60000)
+      ORDER BY at LIMIT :limit)
 `
 /** Samples removed per transaction, so that other writers wait no longer than for a checkpoint. */
 const SAMPLES_AT_ONCE = 2_000
@@ -32,8 +43,9 @@ const REMOVE_WORKERS = sql('worker:remove')`
 `
 export function retentionMethods(db: Database): Pick<Store, 'prune'> {
   return {
-    prune: async ({ samplesBefore = 0, statsBefore = 0, workers }) => {
-      const samples = samplesBefore > 0 ? await removeSamples(db, samplesBefore) : 0
+    prune: async ({ samplesBefore = 0, minutesBefore = 0, statsBefore = 0, workers }) => {
+      const samples = samplesBefore > 0 ? await removeSamples(db, REMOVE_SAMPLES, samplesBefore) : 0
+      if (minutesBefore > 0) await removeSamples(db, THIN_SAMPLES, minutesBefore)
       if (statsBefore > 0) await foldWorkerStats(db, statsBefore)
       return {
         samples,
@@ -43,10 +55,9 @@ export function retentionMethods(db: Database): Pick<Store, 'prune'> {
   }
 }
 
-const removeSamples = (db: Database, before: number): Promise<number> =>
+const removeSamples = (db: Database, statement: Sql, before: number): Promise<number> =>
   deleteInBatches(
-    () =>
-      db.write('sample:prune', (tx) => tx.run(REMOVE_SAMPLES, { before, limit: SAMPLES_AT_ONCE })),
+    () => db.write('sample:prune', (tx) => tx.run(statement, { before, limit: SAMPLES_AT_ONCE })),
     SAMPLES_AT_ONCE,
   )
 

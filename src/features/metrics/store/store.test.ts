@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
-import { newId } from '../../model/id.ts'
-import type { Sample } from '../../model/sample.ts'
+import { describe, test } from 'node:test'
+import { newId } from '../../../core/model/id.ts'
 import {
   assertAllOk,
   beginOne,
@@ -15,16 +14,22 @@ import {
   SOURCE,
   enqueueCrawl,
 } from '../../../testing/fixtures.ts'
-import type { Engine, TestDatabase } from '../../../testing/test-database.ts'
-import type { SampleFilter, Store } from '../store.ts'
+import { postgresEngine } from '../../../testing/postgres-engine.ts'
+import { sqliteEngine } from '../../../testing/sqlite-engine.ts'
+import { openExtended, type Engine, type TestDatabase } from '../../../testing/test-database.ts'
+import type { Store } from '../../../core/store/store.ts'
+import { METRICS_STORE, type MetricsStore, type Sample, type SampleFilter } from './store.ts'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 
-export function sampleTests(engine: Engine): void {
+for (const engine of [sqliteEngine, postgresEngine])
+  describe(engine.name, () => metricsTests(engine))
+
+function metricsTests(engine: Engine): void {
   test('samples tell how far each live run was, in the order of time', async () => {
     await using db = await engine.fresh()
-    const store = await db.open()
+    const store = await openExtended(db, METRICS_STORE)
     const run = await enqueueCrawl(store, 3)
     const other = await enqueueCrawl(store, 1, { source: 'other' })
     const [one, two] = await claim(store, await registerWorker(store), 2)
@@ -60,10 +65,12 @@ export function sampleTests(engine: Engine): void {
     assert.deepEqual(await since(store, { run: newId() }), [])
   })
 
-  test('of a minute a run has one sample, the latest, however many take it at once', async () => {
+  test('of a second a run has one sample, the latest, however many take it at once', async () => {
     await using db = await engine.fresh()
-    const stores = await Promise.all(Array.from({ length: 4 }, () => db.open()))
-    const [store] = stores as [Store]
+    const stores = await Promise.all(
+      Array.from({ length: 4 }, () => openExtended(db, METRICS_STORE)),
+    )
+    const [store] = stores as [Store & MetricsStore]
     await enqueueCrawl(store, 1)
     const claimed = await claimOne(store, await registerWorker(store))
     const before = await store.now()
@@ -73,15 +80,40 @@ export function sampleTests(engine: Engine): void {
     await Promise.all(stores.map((store) => store.takeSample()))
 
     const samples = await since(store, {})
-    // The minute may have ended between the two looks.
-    const minutes = minuteOf(await store.now()) - minuteOf(before) + 1
-    assert.ok(samples.length <= minutes, `${samples.length} samples in ${minutes} minutes`)
+    // A second may have ended between the two looks.
+    const seconds = secondOf(await store.now()) - secondOf(before) + 1
+    assert.ok(samples.length <= seconds, `${samples.length} samples in ${seconds} seconds`)
     assert.equal(samples.at(-1)!.pages, 1)
+  })
+
+  test('of what changed there is a sample each second; after an hour one per minute is left', async () => {
+    await using db = await engine.fresh()
+    const store = await openExtended(db, METRICS_STORE)
+    const run = await enqueueCrawl(store, 1)
+    const still = await enqueueCrawl(store, 1, { source: 'still' })
+    let claimed = await claimOne(store, await registerWorker(store))
+    const pagesOf = async (id: string) =>
+      (await since(store, { run: id })).map(({ pages }) => pages)
+    for (let second = 0; second < 4; second++) {
+      await store.takeSample({ onlyChanged: true })
+      await db.advanceClock(1_000)
+      if (second !== 1) claimed = await savePage(store, claimed)
+    }
+    assert.deepEqual(await pagesOf(run), [0, 1, 2])
+    assert.deepEqual(await pagesOf(still), [0])
+
+    const { at } = (await since(store, { run })).at(-1)!
+    await store.prune({ minutesBefore: at - 5_000 })
+    assert.equal((await since(store, { run })).length, 3, 'an hour has not passed')
+    await store.prune({ minutesBefore: at + 60_000 })
+    const left = await since(store, { run })
+    assert.equal(left.at(-1)!.pages, 2, 'the last one of a minute stays')
+    assert.equal(new Set(left.map((one) => Math.floor(one.at / MINUTE_MS))).size, left.length)
   })
 
   test('a run that ended between two samples is taken once more, and then no longer', async () => {
     await using db = await engine.fresh()
-    const store = await db.open()
+    const store = await openExtended(db, METRICS_STORE)
     const sampled = await enqueueCrawl(store, 1)
     await store.takeSample()
     await db.advanceClock(MINUTE_MS)
@@ -106,7 +138,7 @@ export function sampleTests(engine: Engine): void {
 
   test('a run that was opened again and ended again is taken again', async () => {
     await using db = await engine.fresh()
-    const store = await db.open()
+    const store = await openExtended(db, METRICS_STORE)
     const worker = await registerWorker(store)
     const run = await enqueueCrawl(store, 1)
     const claimed = await savePage(store, await claimOne(store, worker))
@@ -129,7 +161,7 @@ export function sampleTests(engine: Engine): void {
 
   test('of a run with one target a sample has the progress that it reported', async () => {
     await using db = await engine.fresh()
-    const store = await db.open()
+    const store = await openExtended(db, METRICS_STORE)
     const claimed = await beginOne(store, await registerWorker(store))
     unwrap(await store.reportProgress(claimed, { done: 40, total: 100 }))
 
@@ -140,8 +172,8 @@ export function sampleTests(engine: Engine): void {
 
   test('a long look has the samples of every so many minutes, and the last of each run', async () => {
     await using db = await engine.fresh()
-    const store = await db.open()
-    const now = minuteOf(await store.now()) * MINUTE_MS
+    const store = await openExtended(db, METRICS_STORE)
+    const now = Math.floor((await store.now()) / MINUTE_MS) * MINUTE_MS
     const hour = Math.floor(now / HOUR_MS) * HOUR_MS - HOUR_MS
     const [long, short] = [newId(), newId()]
     const at = (minutes: number) => hour + minutes * MINUTE_MS + 1_234
@@ -167,7 +199,7 @@ export function sampleTests(engine: Engine): void {
 
   test('a run that stands still is written down once an hour, and the oldest at every look', async () => {
     await using db = await engine.fresh()
-    const store = await db.open()
+    const store = await openExtended(db, METRICS_STORE)
     const now = await store.now()
     const stands = async (source: string, from: number, to: number, pages = 0) => {
       const run = await enqueueCrawl(store, 1, { source })
@@ -197,7 +229,7 @@ export function sampleTests(engine: Engine): void {
 
   test('a process skips a sample that another one just took, unless no other is left', async () => {
     await using db = await engine.fresh()
-    const store = await db.open()
+    const store = await openExtended(db, METRICS_STORE)
     const worker = await registerWorker(store)
     await enqueueCrawl(store, 1)
     const claimed = await claimOne(store, worker)
@@ -220,7 +252,7 @@ export function sampleTests(engine: Engine): void {
 
   test('samples from before a time are forgotten, however many, and no others', async () => {
     await using db = await engine.fresh()
-    const store = await db.open()
+    const store = await openExtended(db, METRICS_STORE)
     const now = await store.now()
     const ages = Array.from({ length: 4_100 }, (_, n) => ({
       run: newId(),
@@ -237,7 +269,7 @@ export function sampleTests(engine: Engine): void {
 
   test('recoveries are counted per step, of all, of a run and of a source', async () => {
     await using db = await engine.fresh()
-    const store = await db.open()
+    const store = await openExtended(db, METRICS_STORE)
     const run = await enqueueCrawl(store, 5)
     await enqueueCrawl(store, 1, { source: 'other' })
     const die = async (count: number, source = SOURCE): Promise<void> => {
@@ -271,7 +303,7 @@ export function sampleTests(engine: Engine): void {
   })
 }
 
-function since(store: Store, filter: Partial<SampleFilter>): Promise<Sample[]> {
+function since(store: MetricsStore, filter: Partial<SampleFilter>): Promise<Sample[]> {
   return store.samples({ since: 0, until: 8e15, ...filter })
 }
 
@@ -279,8 +311,8 @@ function counts(samples: readonly Sample[]): [number, number, number][] {
   return samples.map(({ pages, items, done }) => [pages, items, done])
 }
 
-function minuteOf(at: number): number {
-  return Math.floor(at / MINUTE_MS)
+function secondOf(at: number): number {
+  return Math.floor(at / 1_000)
 }
 
 /** Samples of days that no test can wait for. */
