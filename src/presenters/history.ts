@@ -1,6 +1,7 @@
 import { iso, type Millis } from '../core/model/time.ts'
 import { shortId, type RunId } from '../core/model/id.ts'
-import type { AuditCount, AuditEntry, Store } from '../core/store/store.ts'
+import type { AuditEntry, Store } from '../core/store/store.ts'
+import { METRICS_STORE, type AuditCount } from '../features/metrics/store/store.ts'
 import { safeJson } from '../lib/text/safe-text.ts'
 import {
   right,
@@ -12,7 +13,7 @@ import {
   makeTable,
 } from '../lib/text/sentence.ts'
 import { evidenceSentences, auditView } from './view.ts'
-import { formatAgo, plural } from './format.ts'
+import { auditName, formatAgo, isRunRow, plural } from './format.ts'
 import type { Presented } from './presented.ts'
 import { formatMove } from './verdict.ts'
 
@@ -92,13 +93,17 @@ export function auditSentence(entry: AuditEntry, now: Millis, subject: string): 
   ]
 }
 
-/** `target 91bc4f2a of run 4f2a91bc of shop` */
-export function auditSubject({ run, target, source }: AuditEntry): string {
-  const ofRun = `run ${shortId(run)} of ${source}`
-  return target === null ? ofRun : `target ${shortId(target)} of ${ofRun}`
+/** `target austin (91bc4f2a) of run 4f2a91bc of shop`, `run courses:4711 of maths`; `shop` for an action on the source. */
+export function auditSubject(entry: AuditEntry): string {
+  const { run, target, source, before } = entry
+  const name = auditName(entry)
+  if (run === null) return name
+  const isRun = target === null || isRunRow(before)
+  return `${name}${isRun ? '' : ` of run ${shortId(run)}`} of ${source}`
 }
 
 function changeOf({ before, after }: AuditEntry): string {
+  if (isRunRow(before)) return ''
   const [from, to] = [before, after].map((side) => (side as { status?: string } | null)?.status)
   const change = from && to ? formatMove(from, to) : ''
   return change && ` (${change})`
@@ -171,10 +176,7 @@ async function countActions(
 ): Promise<AuditCount[]> {
   const counts =
     run === undefined
-      ? await store.auditCounts({
-          ...(since !== undefined && { since }),
-          ...(source !== undefined && { source }),
-        })
+      ? await (await store.extend(METRICS_STORE)).auditCounts({ since, source })
       : countEntries(
           await store.audit({ run, since, source, newestFirst: true, limit: RUN_ENTRIES_MAX }),
         )

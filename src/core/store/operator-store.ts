@@ -107,13 +107,6 @@ export type AuditFilter = {
   readonly limit: number
 }
 
-export type AuditCount = {
-  readonly source: string
-  readonly action: string
-  readonly count: number
-  readonly lastAt: Millis
-}
-
 export type AuditEntry = {
   /** Grows with each entry. */
   readonly id: number
@@ -121,10 +114,17 @@ export type AuditEntry = {
   readonly actor: string
   readonly action: string
   readonly source: string
-  readonly run: RunId
+  /** Null for an action on the source as a whole. */
+  readonly run: RunId | null
   readonly target: TargetId | null
+  /** The key of the target, as long as Unstuck has it in a table of its own. */
+  readonly key: string | null
   readonly because: string
   readonly evidence: unknown
   readonly before: unknown
   readonly after: unknown
 }
+
+/** What was done, as it is entered into the trail: by default for no single target, and without evidence. */
+export type NewAuditEntry = Omit<AuditEntry, 'id' | 'at' | 'key' | 'target' | 'evidence'> &
+  Partial<Pick<AuditEntry, 'target' | 'evidence'>>

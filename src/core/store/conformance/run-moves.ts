@@ -69,6 +69,7 @@ export function runMoveTests(engine: Engine): void {
       source: SOURCE,
       run,
       target: null,
+      key: null,
       because: 'it had to be',
       evidence,
       before: { status: 'queued' },

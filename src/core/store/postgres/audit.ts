@@ -1,5 +1,5 @@
 import { toAuditEntry, type AuditRow } from '../rows.ts'
-import type { AuditCount, AuditEntry, Store } from '../store.ts'
+import type { NewAuditEntry, Store } from '../store.ts'
 import { timestamp, ms, sql, type Connection, type Database } from './database.ts'
 import { stripNulJson } from './strip-nul.ts'
 
@@ -19,7 +19,7 @@ const RECORD = sql('audit:record')`
 const LIST = (name: string, where: string, order: string) =>
   sql(`audit:${name}`, 'anew')`
   SELECT id::float8 AS id, ${ms('at')} AS at, actor, action, source, run_id, target_id, because, evidence,
-         before, after
+         before, after, (SELECT key FROM unstuck.target WHERE id = audit.target_id) AS key
     FROM unstuck.audit
    WHERE ${where} AND at >= ${timestamp('$3')}
      AND ($4::text IS NULL OR source = $4)
@@ -31,50 +31,31 @@ const OF_RUN = 'run_id = $5 AND ($6::uuid IS NULL OR target_id = $6)'
 const OF_RUN_FORWARD = LIST('run-forward', `${OF_RUN} AND id > $1`, 'audit.id')
 const OF_RUN_BACKWARD = LIST('run-backward', `${OF_RUN} AND id < $1`, 'audit.id DESC')
 
-const COUNTS = sql('audit:counts', 'anew')`
-  SELECT source, action, count(*)::int AS count, ${ms('max(at)')} AS "lastAt" FROM unstuck.audit
-   WHERE at >= ${timestamp('$1')} AND ($2::text IS NULL OR source = $2)
-   GROUP BY source, action ORDER BY source COLLATE "C", action COLLATE "C"
-`
-
-export type NewEntry = Omit<AuditEntry, 'id' | 'at'>
-
 /** Enters what was done into the trail, in the transaction that does it. */
-export function recordAudit(connection: Connection, entry: NewEntry): Promise<void> {
+export function recordAudit(connection: Connection, entry: NewAuditEntry): Promise<void> {
   return recordAuditEntries(connection, [entry])
 }
 
 export async function recordAuditEntries(
   connection: Connection,
-  entries: readonly NewEntry[],
+  entries: readonly NewAuditEntry[],
 ): Promise<void> {
   if (entries.length > 0) await connection.all(RECORD, [stripNulJson(entries)])
 }
 
-export function auditMethods(db: Database): Pick<Store, 'audit' | 'auditCounts'> {
+export function auditMethods(db: Database): Pick<Store, 'audit'> {
   return {
-    audit: async ({
-      run,
-      target = null,
-      source = null,
-      since = 0,
-      newestFirst = false,
-      after,
-      limit,
-    }) => {
-      const from = after ?? (newestFirst ? Number.MAX_SAFE_INTEGER : 0)
-      const values = [from, limit, since, source]
+    audit: async ({ run, target = null, newestFirst, ...filter }) => {
+      const { source = null, since = 0, limit } = filter
+      const after = filter.after ?? (newestFirst ? Number.MAX_SAFE_INTEGER : 0)
+      const ofAny = newestFirst ? BACKWARD : FORWARD
+      const ofRun = newestFirst ? OF_RUN_BACKWARD : OF_RUN_FORWARD
+      const values = [after, limit, since, source]
       const rows =
         run === undefined
-          ? await db.all<AuditRow>(newestFirst ? BACKWARD : FORWARD, values)
-          : await db.all<AuditRow>(newestFirst ? OF_RUN_BACKWARD : OF_RUN_FORWARD, [
-              ...values,
-              run,
-              target,
-            ])
+          ? await db.all<AuditRow>(ofAny, values)
+          : await db.all<AuditRow>(ofRun, [...values, run, target])
       return rows.map(toAuditEntry)
     },
-
-    auditCounts: ({ since = 0, source = null }) => db.all<AuditCount>(COUNTS, [since, source]),
   }
 }

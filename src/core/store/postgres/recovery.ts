@@ -1,8 +1,8 @@
 import type { RunId } from '../../model/id.ts'
 import { TARGET_STATUS_AFTER } from '../../model/verdict.ts'
 import { toHeldTarget, toRun, type RunRow, type TargetRow } from '../rows.ts'
-import type { PendingVerdict, Store } from '../store.ts'
-import { recordAuditEntries, type NewEntry } from './audit.ts'
+import type { NewAuditEntry, PendingVerdict, Store } from '../store.ts'
+import { recordAuditEntries } from './audit.ts'
 import { ms, sql, type Connection, type Database } from './database.ts'
 import { BEFORE_ALL, LISTED } from './lists.ts'
 import { queueRetry } from './run-moves.ts'
@@ -39,7 +39,7 @@ const TAKE_BACK = sql('recover:apply')`
     UPDATE unstuck.target t
        SET status = u.status, claim_id = NULL, last_error = u.because,
            -- What was begun goes before everything else in line.
-           ready_at = CASE WHEN u.status = 'planned' THEN 'epoch'::timestamptz END,
+           ready_at = CASE WHEN u.status = 'planned' THEN least(t.ready_at, 'epoch') END,
            finished_at = CASE WHEN u.status IN ('failed', 'parked') THEN clock_timestamp() END,
            errors = t.errors + u.timeouts, crashes = greatest(t.crashes - u.timeouts, 0),
            crashes_alone = greatest(t.crashes_alone - u.timeouts * t.claimed_alone::int, 0)
@@ -113,7 +113,7 @@ async function applyVerdicts(
     stripNulJson(pending.map(toRow)),
   ])
   const applied = new Set(taken.map((row) => row.n))
-  const entries: NewEntry[] = []
+  const entries: NewAuditEntry[] = []
   for (const verdict of pending) {
     if (!applied.has(verdict.n)) continue
     const newRun = await insertRetries(connection, verdict)
@@ -165,17 +165,10 @@ function toEntry(
   { held, status, decision, evidence }: NumberedVerdict,
   newRun: RunId | null,
   actor: string,
-): NewEntry {
+): NewAuditEntry {
   const { run, target } = held
   const { epoch, worker, page } = target
-  return {
-    actor,
-    ...decision,
-    source: run.source,
-    run: run.id,
-    target: target.id,
-    evidence,
-    before: { status: target.status, epoch, worker, page },
-    after: { status, ...(newRun !== null && { newRun }) },
-  }
+  const entry = { actor, ...decision, evidence, source: run.source, run: run.id, target: target.id }
+  const before = { status: target.status, epoch, worker, page }
+  return { ...entry, before, after: { status, ...(newRun !== null && { newRun }) } }
 }

@@ -1,4 +1,4 @@
-import { messageOf, NotFoundError, UsageError } from '../../model/errors.ts'
+import { messageOf, unknownTarget, UsageError } from '../../model/errors.ts'
 import { shortId, type RunId, type TargetId } from '../../model/id.ts'
 import { isLive, type RunStatus } from '../../model/run.ts'
 import type { TargetStatus } from '../../model/target.ts'
@@ -32,10 +32,7 @@ const REPLAN_NAMED = sql('replan:named')`
      ORDER BY id FOR UPDATE
   ),
   moved AS (
-    UPDATE unstuck.target t
-       SET status = 'planned', ready_at = CASE WHEN t.checkpoint_seq > 0 THEN 'epoch'::timestamptz END,
-           claim_id = NULL, errors = 0, crashes = 0, crashes_alone = 0,
-           crashes_since_epoch = t.epoch, finished_at = NULL
+    UPDATE unstuck.target t SET ${TRY_AGAIN}
       FROM (SELECT id, status AS was FROM named WHERE ${CHOSEN(2)} AND status = ANY ($5::text[])) AS chosen
      WHERE t.id = chosen.id
     RETURNING t.run_id, t.group_name, t.status, chosen.was
@@ -43,18 +40,14 @@ const REPLAN_NAMED = sql('replan:named')`
   counted AS (${ADD_MOVED_COUNTS})
   SELECT was AS status, count(*)::int AS count FROM moved GROUP BY was
 `
-// An operator wants another attempt: errors and crashes are reset, attempts are not. $5 is the status,
-// $6 the id to go on after: a statement takes no more than a batch, as a server has only so long to answer.
+// $5 is the status, $6 the id to go on after: a statement takes no more than a batch, as a server has only so long to answer.
 const REPLAN = sql('replan', 'anew')`
   WITH chosen AS MATERIALIZED (
     SELECT id, status AS was FROM unstuck.target WHERE ${CHOSEN(2)} AND status = $5 AND id > $6
      ORDER BY id LIMIT $7 FOR UPDATE
   ),
   moved AS (
-    UPDATE unstuck.target t
-       SET status = 'planned', ready_at = CASE WHEN t.checkpoint_seq > 0 THEN 'epoch'::timestamptz END,
-           claim_id = NULL, errors = 0, crashes = 0, crashes_alone = 0,
-           crashes_since_epoch = t.epoch, finished_at = NULL
+    UPDATE unstuck.target t SET ${TRY_AGAIN}
       FROM chosen
      WHERE t.id = chosen.id
     RETURNING t.run_id, t.group_name, t.status, chosen.was
@@ -144,16 +137,10 @@ export function replanMethods(db: Database): Pick<Store, 'replan' | 'parkTargets
     parkTargets: ({ targets, actor, because }) =>
       db.transaction('park-targets', async (connection) => {
         const [unknown] = await connection.all<{ id: TargetId }>(UNKNOWN, [targets])
-        if (unknown) throw noTarget(unknown.id)
+        if (unknown) throw unknownTarget(unknown.id)
         type Row = ParkedTarget & { source: string }
         const rows = await connection.writeCounts<Row>(PARK, [targets, stripNul(because)])
-        const entry = {
-          actor,
-          action: 'park',
-          because,
-          evidence: null,
-          after: { status: 'parked' },
-        }
+        const entry = { actor, action: 'park', because, after: { status: 'parked' } }
         const entries = rows.map(({ target, run, from, source }) => {
           return { ...entry, source, run, target, before: { status: from } }
         })
@@ -173,10 +160,6 @@ export function replanMethods(db: Database): Pick<Store, 'replan' | 'parkTargets
       }
     },
   }
-}
-
-function noTarget(id: TargetId): NotFoundError {
-  return new NotFoundError(`target ${id}`, '`unstuck show RUN` lists those that need attention.')
 }
 
 function chosen({ run, groups, attemptsMax }: ReplanRequest): unknown[] {
@@ -216,20 +199,11 @@ async function replan(connection: Connection, request: ReplanRequest): Promise<R
   const targets = Object.values(counts).reduce((sum, count) => sum + count, 0)
   const reopened = await reopensRun(connection, request, { status, planned, targets })
   if (targets === 0 && !reopened) return { targets, reopened }
-  await recordAudit(connection, {
-    actor,
-    action,
-    because,
-    evidence: null,
-    source,
-    run,
-    target: request.targets?.length === 1 ? request.targets[0]! : null,
-    before: { status, targets: counts },
-    after: {
-      status: reopened ? await reopenRun(connection, run) : status,
-      targets: { planned: targets },
-    },
-  })
+  const becomes = reopened ? await reopenRun(connection, run) : status
+  const target = request.targets?.length === 1 ? request.targets[0]! : null
+  const before = { status, targets: counts }
+  const after = { status: becomes, targets: { planned: targets } }
+  await recordAudit(connection, { actor, action, because, source, run, target, before, after })
   return { targets, reopened }
 }
 
@@ -287,12 +261,12 @@ export async function fenceOff(
 async function rewind(connection: Connection, request: RewindRequest): Promise<void> {
   const { target: id, to, next, cursor, actor, because } = request
   const [found] = await connection.all<{ run: RunId }>(RUN_OF, [id])
-  if (!found) throw noTarget(id)
+  if (!found) throw unknownTarget(id)
   const { run } = found
   const { source, status: runStatus } = await lockRun(connection, run)
   type Row = { status: TargetStatus; page: number }
   const [row] = await connection.all<Row>(LOCK_TARGET, [id])
-  if (!row) throw noTarget(id)
+  if (!row) throw unknownTarget(id)
   const { status, page } = row
   if (to > page)
     throw new UsageError(`Target ${shortId(id)} is at page ${page}: it can only go back.`)
@@ -300,15 +274,7 @@ async function rewind(connection: Connection, request: RewindRequest): Promise<v
   const json = cursor === null ? null : JSON.stringify(cursor)
   await connection.writeCounts(REWIND, [id, status, to, next, json])
   if (!isLive(runStatus)) await reopenRun(connection, run)
-  await recordAudit(connection, {
-    actor,
-    action: 'rewind',
-    because,
-    evidence: null,
-    source,
-    run,
-    target: id,
-    before: { status, page },
-    after: { status: 'planned', page: to },
-  })
+  const entry = { actor, action: 'rewind', because, source, run, target: id }
+  const after = { status: 'planned', page: to }
+  await recordAudit(connection, { ...entry, before: { status, page }, after })
 }

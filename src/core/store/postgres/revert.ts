@@ -5,7 +5,7 @@ import type { TargetStatus } from '../../model/target.ts'
 import type { RevertRequest, Store } from '../store.ts'
 import { recordAudit } from './audit.ts'
 import { sql, preferIndexes, type Connection, type Database, type Sql } from './database.ts'
-import { fenceOff } from './replan.ts'
+import { fenceOff, TRY_AGAIN } from './replan.ts'
 import { lockRun, lockRuns, otherLive } from './runs.ts'
 import { ADD_MOVED_COUNTS } from './counters.ts'
 
@@ -15,7 +15,7 @@ const CANCEL_RETRY = sql('revert:retry')`
 `
 const REOPEN_RUN = sql('revert:run')`
   UPDATE unstuck.run
-     SET status = $2, finished_at = NULL, error = NULL, reopened_at = clock_timestamp()
+     SET status = $2, finished_at = NULL, acknowledged_at = NULL, error = NULL, reopened_at = clock_timestamp()
    WHERE id = $1
 `
 const RESTORE = sql('revert:targets')`
@@ -26,10 +26,7 @@ const RESTORE = sql('revert:targets')`
      ORDER BY t.id FOR UPDATE OF t
   ),
   moved AS (
-    UPDATE unstuck.target t
-       SET status = 'planned', epoch = t.epoch + 1, claim_id = NULL,
-           ready_at = CASE WHEN t.checkpoint_seq > 0 THEN 'epoch'::timestamptz END,
-           errors = 0, crashes = 0, crashes_alone = 0, crashes_since_epoch = t.epoch, finished_at = NULL
+    UPDATE unstuck.target t SET epoch = t.epoch + 1, ${TRY_AGAIN}
       FROM aside
      WHERE t.id = aside.id
     RETURNING t.run_id, t.group_name, t.status, aside.was
@@ -86,16 +83,8 @@ export function revertMethods(db: Database): Pick<Store, 'revert' | 'deleteRun'>
         await connection.all(DELETE_COUNTERS, [run])
         await connection.all(DELETE_COUNTERS, [run])
         await connection.all(DELETE_RUN, [run])
-        const entry = {
-          actor,
-          action: 'delete',
-          because,
-          evidence: null,
-          source,
-          run,
-          target: null,
-        }
         const [before, after] = [{ status, targets, items }, { status: 'deleted' }]
+        const entry = { actor, action: 'delete', because, source, run }
         await recordAudit(connection, { ...entry, before, after })
         return { targets, items }
       }),
@@ -131,19 +120,13 @@ async function revert(connection: Connection, asked: RevertRequest): Promise<boo
   const other = await otherLive(connection, source, run)
   if (other && other.id !== cancel) return false
 
-  const entry = { actor, evidence: null, source, target: null }
+  const entry = { actor, because, source }
   if (cancel !== null) {
     const why = `the run it follows, ${shortId(run)}, was reverted`
     await connection.all(CANCEL_RETRY, [cancel, why])
     const [before, after] = [{ status: 'queued' }, { status: 'cancelled' }]
-    await recordAudit(connection, {
-      ...entry,
-      action: 'cancel',
-      because: why,
-      run: cancel,
-      before,
-      after,
-    })
+    const cancelled = { ...entry, action: 'cancel', because: why, run: cancel }
+    await recordAudit(connection, { ...cancelled, before, after })
   }
   await connection.all(REOPEN_RUN, [run, to])
   if (!isLive(from)) {
@@ -152,6 +135,6 @@ async function revert(connection: Connection, asked: RevertRequest): Promise<boo
   }
   if (targets.length > 0) await connection.writeCounts(RESTORE, [JSON.stringify(targets)])
   const [before, after] = [{ status: from }, { status: to, undoes, targets: targets.length }]
-  await recordAudit(connection, { ...entry, action: 'revert', because, run, before, after })
+  await recordAudit(connection, { ...entry, action: 'revert', run, before, after })
   return true
 }

@@ -80,7 +80,7 @@ export function runMoveMethods(db: Database): Pick<Store, 'moveRun' | 'retryRun'
           throw new AlreadyRunningError(source, run, 'and a worker has it')
         }
         await queueRetry(connection, { run, newRun, counts: false })
-        const entry = { actor, action: 'retry', because, evidence: null, source, run, target: null }
+        const entry = { actor, action: 'retry', because, source, run }
         const after = { status: isLive(status) ? 'failed' : status, newRun }
         await recordAudit(connection, { ...entry, before: { status }, after })
       }),
@@ -93,7 +93,7 @@ export async function moveRun(connection: Connection, request: RunMove): Promise
   const stands = await lockRunIfAny(connection, run)
   if (!stands || !(await move(connection, request))) return false
   const { source, status } = stands
-  const entry = { actor, action, because, evidence, source, run, target: null }
+  const entry = { actor, action, because, evidence, source, run }
   await recordAudit(connection, { ...entry, before: { status }, after: { status: to } })
   return true
 }

@@ -1,5 +1,5 @@
 import { toAuditEntry, type AuditRow } from '../rows.ts'
-import type { AuditCount, AuditEntry, Store } from '../store.ts'
+import type { NewAuditEntry, Store } from '../store.ts'
 import { sql, type Connection, type Database } from './database.ts'
 import { readJson } from './lists.ts'
 
@@ -9,7 +9,7 @@ const RECORD = sql('audit:record')`
 `
 const LIST = (name: string, where: string, order: string) =>
   sql(`audit:${name}`)`
-  SELECT * FROM audit
+  SELECT *, (SELECT key FROM target WHERE id = audit.target_id) AS key FROM audit
    WHERE ${where} AND at >= :since AND (:source IS NULL OR source = :source)
    ORDER BY ${order} LIMIT :limit
 `
@@ -18,15 +18,11 @@ const BACKWARD = LIST('backward', 'id < :after', 'id DESC')
 const OF_RUN = 'run_id = :run AND (:target IS NULL OR target_id = :target)'
 const OF_RUN_FORWARD = LIST('run-forward', `${OF_RUN} AND id > :after`, 'id')
 const OF_RUN_BACKWARD = LIST('run-backward', `${OF_RUN} AND id < :after`, 'id DESC')
-const COUNTS = sql('audit:counts')`
-  SELECT source, action, count(*) AS count, max(at) AS lastAt FROM audit
-   WHERE at >= :since AND (:source IS NULL OR source = :source)
-   GROUP BY source, action ORDER BY source, action
-`
-
 /** Enters what was done into the trail, in the transaction that does it. */
-export function recordAudit(tx: Connection, entry: Omit<AuditEntry, 'id'>): void {
+export function recordAudit(tx: Connection, entry: NewAuditEntry): void {
   tx.run(RECORD, {
+    at: tx.now(),
+    target: null,
     ...entry,
     evidence: JSON.stringify(entry.evidence ?? null),
     before: JSON.stringify(entry.before),
@@ -34,27 +30,18 @@ export function recordAudit(tx: Connection, entry: Omit<AuditEntry, 'id'>): void
   })
 }
 
-export function auditMethods(db: Database): Pick<Store, 'audit' | 'auditCounts'> {
+export function auditMethods(db: Database): Pick<Store, 'audit'> {
   return {
-    audit: async ({
-      run,
-      target = null,
-      source = null,
-      since = 0,
-      newestFirst = false,
-      after,
-      limit,
-    }) => {
-      const page = { after: after ?? (newestFirst ? Number.MAX_SAFE_INTEGER : 0), limit }
-      const filter = { source, since, ...page }
+    audit: async ({ run, target = null, newestFirst, ...filter }) => {
+      const { source = null, since = 0, limit } = filter
+      const after = filter.after ?? (newestFirst ? Number.MAX_SAFE_INTEGER : 0)
+      const ofAny = newestFirst ? BACKWARD : FORWARD
+      const ofRun = newestFirst ? OF_RUN_BACKWARD : OF_RUN_FORWARD
+      const values = { source, since, after, limit }
       const rows = db.read((tx) =>
         run === undefined
-          ? tx.all<AuditRow>(newestFirst ? BACKWARD : FORWARD, filter)
-          : tx.all<AuditRow>(newestFirst ? OF_RUN_BACKWARD : OF_RUN_FORWARD, {
-              ...filter,
-              run,
-              target,
-            }),
+          ? tx.all<AuditRow>(ofAny, values)
+          : tx.all<AuditRow>(ofRun, { ...values, run, target }),
       )
       return rows.map((row) =>
         toAuditEntry({
@@ -65,8 +52,5 @@ export function auditMethods(db: Database): Pick<Store, 'audit' | 'auditCounts'>
         }),
       )
     },
-
-    auditCounts: async ({ since = 0, source = null }) =>
-      db.read((tx) => tx.all<AuditCount>(COUNTS, { since, source }).map((row) => ({ ...row }))),
   }
 }

@@ -17,7 +17,7 @@ const CLAIMS_OF = sql('recover:held')`
 // counts as an error, not as a crash.
 const TAKE_BACK = sql('recover:take-back')`
   UPDATE target SET status = :status, claim_id = NULL, last_error = :because,
-                    ready_at = CASE WHEN :status = 'planned' THEN 0 END,
+                    ready_at = CASE WHEN :status = 'planned' THEN coalesce(min(ready_at, 0), 0) END,
                     finished_at = CASE WHEN :status IN ('failed', 'parked') THEN :now END,
                     errors = errors + :timedOut, crashes = max(crashes - :timedOut, 0),
                     crashes_alone = max(crashes_alone - :timedOut * claimed_alone, 0)
@@ -93,17 +93,8 @@ function applyVerdict(
     addOnlyTarget(tx, newRun, target, now)
   }
   const { epoch, worker, page } = target
-  recordAudit(tx, {
-    at: now,
-    actor,
-    action,
-    because,
-    source: run.source,
-    run: run.id,
-    target: target.id,
-    evidence,
-    before: { status: target.status, epoch, worker, page },
-    after: { status, ...(isRetried && { newRun }) },
-  })
+  const entry = { actor, ...decision, evidence, source: run.source, run: run.id, target: target.id }
+  const before = { status: target.status, epoch, worker, page }
+  recordAudit(tx, { ...entry, before, after: { status, ...(isRetried && { newRun }) } })
   return true
 }

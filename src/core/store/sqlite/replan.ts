@@ -5,7 +5,7 @@ import { sql, type Connection, type Database } from './database.ts'
 import { refuseOtherLive, runState } from './runs.ts'
 import { addCounts } from './counters.ts'
 import { isLive, type RunStatus } from '../../model/run.ts'
-import { NotFoundError, UsageError } from '../../model/errors.ts'
+import { unknownTarget, UsageError } from '../../model/errors.ts'
 import { shortId } from '../../model/id.ts'
 
 /** All of a run that fit. */
@@ -29,16 +29,10 @@ export const COUNT_NAMED = sql('replan:count-named')`
 `
 // An operator wants another attempt: errors and crashes are reset, attempts are not.
 const REPLAN = sql('replan')`
-  UPDATE target SET status = 'planned', ready_at = CASE WHEN checkpoint_seq > 0 THEN 0 END, claim_id = NULL,
-                    errors = 0, crashes = 0, crashes_alone = 0, crashes_since_epoch = epoch,
-                    finished_at = NULL
-   WHERE ${MATCHING}
+  UPDATE target SET ${TRY_AGAIN} WHERE ${MATCHING}
 `
 export const REPLAN_NAMED = sql('replan:named')`
-  UPDATE target SET status = 'planned', ready_at = CASE WHEN checkpoint_seq > 0 THEN 0 END, claim_id = NULL,
-                    errors = 0, crashes = 0, crashes_alone = 0, crashes_since_epoch = epoch,
-                    finished_at = NULL
-   WHERE ${NAMED}
+  UPDATE target SET ${TRY_AGAIN} WHERE ${NAMED}
 `
 const HAS_OPEN = sql('replan:open')`
   SELECT 1 FROM target WHERE run_id = :run AND status IN ('planned', 'in_progress') LIMIT 1
@@ -95,9 +89,9 @@ export function replanMethods(db: Database): Pick<Store, 'replan' | 'parkTargets
           tx.run(PARK, { id, because, now })
           addCounts(tx, run, group_name, { [from]: -1, parked: 1 }, now)
           const { source } = runState(tx, run)
-          const entry = { at: now, actor, action: 'park', because, evidence: null }
           const [before, after] = [{ status: from }, { status: 'parked' }]
-          recordAudit(tx, { ...entry, source, run, target: id, before, after })
+          const entry = { actor, action: 'park', because, source, run, target: id }
+          recordAudit(tx, { ...entry, before, after })
           done.push({ target: id, run, from })
         }
         return done
@@ -112,20 +106,12 @@ export function replanMethods(db: Database): Pick<Store, 'replan' | 'parkTargets
         refuseOtherLive(tx, source, run)
         const now = tx.now()
         tx.run(REWIND, { id, to, next, cursor: cursor === null ? null : JSON.stringify(cursor) })
-        addCounts(
-          tx,
-          run,
-          group_name,
-          status === 'planned' ? {} : { [status]: -1, planned: 1 },
-          now,
-        )
+        const change = status === 'planned' ? {} : { [status]: -1, planned: 1 }
+        addCounts(tx, run, group_name, change, now)
         if (!isLive(runStatus)) reopen(tx, run, now)
-        const entry = { at: now, actor, action: 'rewind', because, evidence: null }
-        const [before, after] = [
-          { status, page },
-          { status: 'planned', page: to },
-        ]
-        recordAudit(tx, { ...entry, source, run, target: id, before, after })
+        const entry = { actor, action: 'rewind', because, source, run, target: id }
+        const after = { status: 'planned', page: to }
+        recordAudit(tx, { ...entry, before: { status, page }, after })
       }),
   }
 }
@@ -145,8 +131,7 @@ export function fenceOff(tx: Connection, run: string, now: number): void {
 
 function targetState(tx: Connection, id: string): TargetState {
   const found = tx.get<TargetState>(TARGET_STATE, { id })
-  if (!found)
-    throw new NotFoundError(`target ${id}`, '`unstuck show RUN` lists those that need attention.')
+  if (!found) throw unknownTarget(id)
   return found
 }
 
@@ -195,18 +180,10 @@ function replan(tx: Connection, request: ReplanRequest): ReplanResult {
   for (const row of rows)
     addCounts(tx, run, row.group_name, { [row.status]: -row.count, planned: row.count }, now)
   const becomes = reopened ? reopen(tx, run, now) : status
-  recordAudit(tx, {
-    at: now,
-    actor,
-    action,
-    source,
-    run,
-    target: request.targets?.length === 1 ? request.targets[0]! : null,
-    because,
-    evidence: null,
-    before: { status, targets: byStatus(rows) },
-    after: { status: becomes, targets: { planned: targets } },
-  })
+  const target = request.targets?.length === 1 ? request.targets[0]! : null
+  const before = { status, targets: byStatus(rows) }
+  const after = { status: becomes, targets: { planned: targets } }
+  recordAudit(tx, { actor, action, because, source, run, target, before, after })
   return { targets, reopened }
 }
 

@@ -5,7 +5,7 @@ import type { RevertRequest, Store } from '../store.ts'
 import { recordAudit } from './audit.ts'
 import { sql, type Connection, type Database } from './database.ts'
 import { runState, LIVE } from './runs.ts'
-import { fenceOff } from './replan.ts'
+import { fenceOff, TRY_AGAIN } from './replan.ts'
 import { addCounts } from './counters.ts'
 
 const OTHER_LIVE = sql('revert:other')`
@@ -16,13 +16,11 @@ const CANCEL_RETRY = sql('revert:retry')`
    WHERE id = :run AND status = 'queued' AND started_at IS NULL
 `
 const REOPEN_RUN = sql('revert:run')`
-  UPDATE run SET status = :to, finished_at = NULL, error = NULL, reopened_at = :now
+  UPDATE run SET status = :to, finished_at = NULL, acknowledged_at = NULL, error = NULL, reopened_at = :now
    WHERE id = :run
 `
 const RESTORE = sql('revert:target')`
-  UPDATE target SET status = 'planned', epoch = epoch + 1, claim_id = NULL, ready_at = CASE WHEN checkpoint_seq > 0 THEN 0 END,
-                    errors = 0, crashes = 0, crashes_alone = 0, crashes_since_epoch = epoch,
-                    finished_at = NULL
+  UPDATE target SET epoch = epoch + 1, ${TRY_AGAIN}
    WHERE id = :id AND status = :status AND checkpoint_seq = :seq
   RETURNING group_name
 `
@@ -52,16 +50,8 @@ export function revertMethods(db: Database): Pick<Store, 'revert' | 'deleteRun'>
         const targets = tx.run(DELETE_TARGETS, { run })
         tx.run(DELETE_COUNTERS, { run })
         tx.run(DELETE_RUN, { run })
-        const entry = { at: tx.now(), actor, action: 'delete', because, evidence: null }
-        const before = { status, targets, items }
-        recordAudit(tx, {
-          ...entry,
-          source,
-          run,
-          target: null,
-          before,
-          after: { status: 'deleted' },
-        })
+        const [before, after] = [{ status, targets, items }, { status: 'deleted' }]
+        recordAudit(tx, { actor, action: 'delete', because, source, run, before, after })
         return { targets, items }
       }),
   }
@@ -73,7 +63,7 @@ function revert(tx: Connection, asked: RevertRequest): boolean {
   const { source, kind, status: stands } = runState(tx, run)
   // All that may speak against it comes before the first write.
   if (stands !== from || tx.get(OTHER_LIVE, { source, run, cancel })) return false
-  const entry = { at: now, actor, because, evidence: null, source, target: null }
+  const entry = { actor, because, source }
   if (cancel !== null) {
     const why = `the run it follows, ${shortId(run)}, was reverted`
     if (tx.run(CANCEL_RETRY, { run: cancel, because: why, now }) === 0) return false

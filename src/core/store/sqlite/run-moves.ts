@@ -51,8 +51,8 @@ export function runMoveMethods(db: Database): Pick<Store, 'moveRun' | 'retryRun'
         const target = tx.get<{ key: string; url: string | null }>(TARGET_OF, { run })
         if (kind === 'single' && target) addOnlyTarget(tx, newRun, target, now)
         const after = { status: isLive(status) ? 'failed' : status, newRun }
-        const entry = { at: now, actor, action: 'retry', because, evidence: null }
-        recordAudit(tx, { ...entry, source, run, target: null, before: { status }, after })
+        const entry = { actor, action: 'retry', because, source, run }
+        recordAudit(tx, { ...entry, before: { status }, after })
       }),
   }
 }
@@ -64,15 +64,8 @@ export function moveRun(tx: Connection, request: RunMove): boolean {
   const stands = findRunState(tx, run)
   if (!stands || !move(tx, request, now)) return false
   const { source, status } = stands
-  const entry = { at: now, actor, action, because, evidence }
-  recordAudit(tx, {
-    ...entry,
-    source,
-    run,
-    target: null,
-    before: { status },
-    after: { status: to },
-  })
+  const entry = { actor, action, because, evidence, source, run }
+  recordAudit(tx, { ...entry, before: { status }, after: { status: to } })
   return true
 }
 

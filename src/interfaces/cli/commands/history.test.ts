@@ -35,7 +35,7 @@ describe('history', { concurrency: 2 }, () => {
     assert.equal(Object.keys(data.counts[0]).join(' '), 'source action count lastAt')
     assert.equal(
       Object.keys(data.items[0]).sort().join(' '),
-      'action actor after at because before evidence facts id run source target',
+      'action actor after at because before evidence facts id key run source subject target',
     )
     assert.deepEqual(
       data.counts.map(({ source, action, count }: any) => [source, action, count]),
@@ -87,7 +87,7 @@ describe('history', { concurrency: 2 }, () => {
     assert.match(
       stdout,
       new RegExp(
-        `^- \\S.*: resume target \\w{8} of run ${id} of shop \\(in progress → planned\\)`,
+        `^- \\S.*: resume target t0000 \\(\\w{8}\\) of run ${id} of shop \\(in progress → planned\\)`,
         'm',
       ),
     )

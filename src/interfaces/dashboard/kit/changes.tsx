@@ -1,11 +1,12 @@
 import { useState } from 'preact/hooks'
 import { formatNumber, safe } from '../model/format.ts'
+import type { Recovery } from '../shapes.ts'
 import { idOf, type ListedChange } from './action-state.ts'
 import { Button } from './button.tsx'
 import { Icon } from './icon.tsx'
 import { Link } from './link.tsx'
 import { StatusPill } from './status.tsx'
-import { asSentence, Text } from './text.tsx'
+import { Age, asSentence, Text } from './text.tsx'
 
 const INITIAL_ROWS = 10
 const ROWS_PER_STEP = 100
@@ -83,6 +84,33 @@ function runOf(change: ListedChange): string {
 function isSameEvidence(change: ListedChange, before: ListedChange | undefined): boolean {
   return before !== undefined && change.evidence.join() === before.evidence.join()
 }
+
+/** Processes of earlier copies of commands; nothing if there is none. */
+export function Processes({ of }: { of: Recovery['processes'] }) {
+  if (of.length === 0) return null
+  return (
+    <ul class="list" aria-label="Processes of earlier copies">
+      {of.map(({ source, host, pid, command, since, outcome }) => (
+        <li key={pid} class="entry">
+          <div class="row">
+            <StatusPill is={PROCESS_STATUS[outcome]} />
+            <span class="entry-what">
+              process {pid} on <Text value={host} />
+            </span>
+            <span class="faint small">
+              of an earlier copy of <Text value={source} />, started <Age at={since} />
+            </span>
+          </div>
+          <p class="soft">
+            <Text value={command} mono />
+          </p>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+const PROCESS_STATUS = { planned: 'end', ended: 'ended', running: 'still runs' } as const
 
 /** What a verdict is based on; nothing if there is none. */
 export function Evidence({ of, isOpen = false }: { of: readonly string[]; isOpen?: boolean }) {

@@ -22,8 +22,7 @@ export function AuditList({ of }: { of: readonly AuditEntry[] }) {
 }
 
 function AuditRow({ entry }: { entry: AuditEntry }) {
-  const { at, actor, action, source, run, target, because } = entry
-  const label = entry.facts?.['label']
+  const { at, actor, action, source, run, subject, because } = entry
   return (
     <li class="trail-row" data-row tabIndex={-1}>
       <div class="faint small">
@@ -32,19 +31,17 @@ function AuditRow({ entry }: { entry: AuditEntry }) {
       <div>
         <div class="row">
           <StatusPill is={action} />
-          <Link to={target === null ? `/runs/${run}` : `/targets/${target}`} class="entry-what">
-            {typeof label === 'string' ? (
-              <Text value={label} />
-            ) : (
-              `${target === null ? 'run' : 'target'} ${shortId(target ?? run)}`
-            )}
+          <Link to={subjectPath(entry)} class="entry-what">
+            <Text value={subject} />
           </Link>
-          <span>
-            of <Text value={source} />
-          </span>
-          {target !== null && (
+          {run !== null && (
+            <span>
+              of <Text value={source} />
+            </span>
+          )}
+          {isTarget(entry) && (
             <Link to={`/runs/${run}`} class="to-end small">
-              run {shortId(run)}
+              run {shortId(run!)}
             </Link>
           )}
         </div>
@@ -116,10 +113,11 @@ function FieldChanges({ of }: { of: readonly FieldChange[] }) {
 
 const ENTRIES_SHOWN = 8
 
-type RunEntry = AuditEntry & { readonly key?: string | null }
-
 /** The audit trail of a run and the executions of its command, newest first. */
-export function Timeline(props: { audit: readonly RunEntry[]; executions: readonly Execution[] }) {
+export function Timeline(props: {
+  audit: readonly AuditEntry[]
+  executions: readonly Execution[]
+}) {
   const [isWhole, setWhole] = useState(false)
   const all = [
     ...props.audit.map((entry) => ({
@@ -173,7 +171,7 @@ export function Timeline(props: { audit: readonly RunEntry[]; executions: readon
   )
 }
 
-function ActionEntry({ entry }: { entry: RunEntry }) {
+function ActionEntry({ entry }: { entry: AuditEntry }) {
   const { action, target, key, at, because, actor, evidence, before, after } = entry
   const { changed } = compareFields(before, after)
   return (
@@ -226,4 +224,15 @@ function ExecutionEnd({ of, at }: { of: Execution; at: string }) {
       </p>
     </>
   )
+}
+
+/** What was done to a source itself has neither a run nor a target; a row that is a run has a target of its own. */
+function subjectPath(entry: AuditEntry): string {
+  const { source, run, target } = entry
+  if (isTarget(entry)) return `/targets/${target}`
+  return run === null ? `/runs?source=${encodeURIComponent(source)}` : `/runs/${run}`
+}
+
+function isTarget({ run, target, subject }: AuditEntry): boolean {
+  return run !== null && target !== null && !subject.startsWith('run ')
 }

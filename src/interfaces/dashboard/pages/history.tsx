@@ -155,7 +155,7 @@ function matches(entry: AuditEntry, { source, action, run }: Chosen): boolean {
   return (
     (source === '' || entry.source === source) &&
     (action === '' || entry.action === action) &&
-    (run === '' || entry.run.endsWith(run))
+    (run === '' || (entry.run ?? '').endsWith(run))
   )
 }
 

@@ -4,7 +4,7 @@ import { presentHistory, readHistory } from '../../../presenters/history.ts'
 import { findRun } from '../../../presenters/find.ts'
 import { toJson } from '../../../presenters/presented.ts'
 import { defineRoute } from '../../../contracts/route.ts'
-import { duration, id, limit, source, text } from '../request-fields.ts'
+import { duration, limit, runRef, source, text } from '../request-fields.ts'
 import { ACCESS_STORE } from '../../../features/access/store/store.ts'
 
 /** Entries are numbered. */
@@ -23,7 +23,7 @@ export const HISTORY_ROUTES = [
       'What was cleaned, recovered, reverted: counts by source, and entries with actor and reason.',
     query: v.strictObject({
       source: v.optional(source),
-      run: v.optional(id),
+      run: v.optional(runRef),
       action: v.optional(text),
       since: v.optional(duration),
       limit,
@@ -36,7 +36,7 @@ export const HISTORY_ROUTES = [
       const now = await store.now()
       const filter = {
         ...(ageMs !== null && { since: now - ageMs }),
-        ...(query.run !== undefined && { run: (await findRun(store, query.run)).id }),
+        ...(query.run !== undefined && { run: (await findRun(store, query.run, 'history')).id }),
         source,
         action,
       }
