@@ -1,4 +1,4 @@
-import { humanizeDuration } from '../model/time.ts'
+import { humanizeAgo, humanizeDuration } from '../model/time.ts'
 import { sessionGraceMs, type Evidence, type Liveness } from '../model/worker.ts'
 
 /** The health of the observer: one that was cut off until now mistakes its own silence for that of others. */
@@ -24,52 +24,54 @@ export type LivenessAssessment = { readonly liveness: Liveness; readonly because
 export function assessLiveness(evidence: Evidence, observer: ObserverHealth): LivenessAssessment {
   const { presence, presenceKind, process, heartbeatAgeMs, leaseMs } = evidence
   const { serverUpMs = Infinity } = evidence
-  const name = evidence.label ?? `process ${evidence.pid} on ${evidence.host}`
+  const name = evidence.label ?? processOf(evidence)
   const lastHeartbeat = evidence.neverBeat
     ? 'no beat so far'
-    : `last heartbeat ${humanizeDuration(heartbeatAgeMs)} ago`
-
-  if (observer.consecutiveHeartbeats < 2) {
-    return {
-      liveness: 'unknown',
-      because: 'the observer has not sent two heartbeats in a row itself',
-    }
-  }
-  if (evidence.aliveCheck === 'gone')
-    return { liveness: 'gone', because: `${name} has ended: alive() says so` }
-  if (evidence.aliveCheck === 'alive')
-    return { liveness: 'present', because: `${name} lives: alive() says so` }
-  if (presenceKind === 'file' && presence === 'free') {
-    return {
-      liveness: 'gone',
-      because: `${name} has ended: the kernel freed its lock (${lastHeartbeat})`,
-    }
-  }
-  if (process === 'gone') {
-    return { liveness: 'gone', because: `${name} no longer exists (${lastHeartbeat})` }
+    : `last ${evidence.isActivity ? 'activity' : 'heartbeat'} ${humanizeAgo(heartbeatAgeMs)}`
+  if (observer.consecutiveHeartbeats < 2)
+    return assessed('unknown', 'the observer has not sent two heartbeats in a row itself')
+  if (evidence.aliveCheck === 'gone') return assessed('gone', `${name} has ended: alive() says so`)
+  if (evidence.aliveCheck === 'alive') return assessed('present', `${name} lives: alive() says so`)
+  if (presenceKind === 'file' && presence === 'free')
+    return assessed('gone', `${name} has ended: the kernel freed its lock (${lastHeartbeat})`)
+  if (process === 'gone')
+    return assessed('gone', `${processOf(evidence)} no longer exists (${lastHeartbeat})`)
+  if (evidence.isActivity) {
+    const found = process === 'alive' ? `a process has the id ${evidence.pid}, ` : ''
+    return assessed('present', `${name}: ${found}${lastHeartbeat}`)
   }
   const isStable = observer.stableForMs >= leaseMs
-  if (isSessionLost(evidence) && isStable && observer.connectedForMs >= sessionGraceMs(evidence)) {
-    return { liveness: 'gone', because: `${name} lost its database session (${lastHeartbeat})` }
+  if (isSessionLost(evidence) && isStable && observer.connectedForMs >= sessionGraceMs(evidence))
+    return assessed('gone', `${name} lost its database session (${lastHeartbeat})`)
+  if (heartbeatAgeMs <= leaseMs) return assessed('present', `${name} is alive: ${lastHeartbeat}`)
+  if (evidence.aliveCheck === 'unanswered')
+    return assessed('unknown', `${name}: alive() gave no answer (${lastHeartbeat})`)
+  if (serverUpMs <= leaseMs) {
+    const since = `its database started only ${humanizeAgo(serverUpMs)}`
+    const until = untilLease(leaseMs - serverUpMs)
+    return assessed('unknown', `${name}: ${lastHeartbeat}, but ${since}: ${until}`)
   }
-  if (evidence.aliveCheck === 'unanswered' && heartbeatAgeMs > leaseMs)
-    return { liveness: 'unknown', because: `${name}: alive() gave no answer (${lastHeartbeat})` }
-  if (heartbeatAgeMs > leaseMs && serverUpMs <= leaseMs) {
-    const since = `its database started only ${humanizeDuration(serverUpMs)} ago`
-    return { liveness: 'unknown', because: `${name}: ${lastHeartbeat}, but ${since}` }
+  if (isStable) {
+    const lease = humanizeDuration(leaseMs)
+    return assessed('silent', `${name} is silent: ${lastHeartbeat}, its lease is ${lease}`)
   }
-  if (heartbeatAgeMs > leaseMs) {
-    return isStable
-      ? {
-          liveness: 'silent',
-          because: `${name} is silent: ${lastHeartbeat}, its lease is ${humanizeDuration(leaseMs)}`,
-        }
-      : {
-          liveness: 'unknown',
-          because: `${name}: ${lastHeartbeat}, but the observer was cut off too and waits one lease`,
-        }
-  }
-  return { liveness: 'present', because: `${name} is alive: ${lastHeartbeat}` }
+  const until = untilLease(leaseMs - observer.stableForMs)
+  return assessed(
+    'unknown',
+    `${name}: ${lastHeartbeat}, but the observer was cut off too: ${until}`,
+  )
+}
+
+function assessed(liveness: Liveness, because: string): LivenessAssessment {
+  return { liveness, because }
+}
+
+function untilLease(ms: number): string {
+  return `unknown until one lease has passed, in ${humanizeDuration(ms)}`
+}
+
+function processOf({ pid, host, label }: Evidence): string {
+  return `process ${pid} on ${host}${label === undefined ? '' : `, of ${label},`}`
 }
 
 /** A worker that is present but whose work has not moved for longer than it may is `stalled`. */
@@ -79,10 +81,8 @@ export function assessProgress(
   maxSilenceMs: number,
 ): LivenessAssessment {
   if (assessment.liveness !== 'present' || idleMs <= maxSilenceMs) return assessment
-  return {
-    liveness: 'stalled',
-    because: `${assessment.because}, but no progress for ${humanizeDuration(idleMs)}`,
-  }
+  const idle = humanizeDuration(idleMs)
+  return assessed('stalled', `${assessment.because}, but no progress for ${idle}`)
 }
 
 /**
@@ -99,6 +99,11 @@ function isSessionLost(evidence: Evidence): boolean {
 /** The kernel shows that the process has ended: no heartbeat can come any more. */
 export function isProvenDead({ process, presenceKind, presence }: Evidence): boolean {
   return process === 'gone' || (presenceKind === 'file' && presence === 'free')
+}
+
+/** Returns true if this process would see it when the other one ends: by its process, or by the lock file of one host. */
+export function canProveDeath({ process, presenceKind, presence }: Evidence): boolean {
+  return process !== 'unknown' || (presenceKind === 'file' && presence !== 'unknown')
 }
 
 /**

@@ -66,6 +66,8 @@ export type Evidence = {
   readonly serverUpMs?: number
   /** Its row has never had a heartbeat. */
   readonly neverBeat?: boolean
+  /** Its table has no heartbeat: `heartbeatAgeMs` is the time since its last activity, which proves no death. */
+  readonly isActivity?: boolean
   /** Result of the user's `alive` function; `unanswered`: it failed or timed out. */
   readonly aliveCheck?: 'alive' | 'gone' | 'unanswered'
   /** Of a row in a table of your own: identifies its values when it was read. A verdict applies to them alone. */

@@ -80,20 +80,7 @@ export function toObservation(
 ): WorkerObservation {
   const { heartbeatMs, leaseMs, loopLagMs, process } = worker
   const { host, pid } = process
-  const presenceKind = worker.presence.kind
-  const state = processState(process)
-  return {
-    worker,
-    evidence: {
-      presence,
-      presenceKind,
-      process: state,
-      heartbeatAgeMs,
-      heartbeatMs,
-      leaseMs,
-      loopLagMs,
-      host,
-      pid,
-    },
-  }
+  const times = { heartbeatAgeMs, heartbeatMs, leaseMs, loopLagMs }
+  const seen = { presence, presenceKind: worker.presence.kind, process: processState(process) }
+  return { worker, evidence: { ...seen, ...times, host, pid } }
 }
