@@ -1,43 +1,53 @@
+import { runName } from '../core/model/traits.ts'
 import type { Alert } from '../features/alerts/store/store.ts'
 import type { SourceLock } from '../core/model/source-lock.ts'
-import { shortId } from '../core/model/id.ts'
+import { type RunId } from '../core/model/id.ts'
 import type { Run } from '../core/model/run.ts'
 import type { Liveness } from '../core/model/worker.ts'
 import { unstuckCommand } from '../lib/text/shell-command.ts'
 import type { AssessedRun, AssessedWorker, Assessment } from '../core/recovery/assess.ts'
 import type { UnreadableTable } from '../core/store/store.ts'
+import { withoutAcknowledged, type AcknowledgedTargets } from './acknowledged.ts'
+import { waysOut } from './allowed-actions.ts'
+import { describeHost, type Continuation } from './continuation.ts'
 import { plural } from './format.ts'
+import { leftoverItem, type Leftover } from './leftover-processes.ts'
 import type { Attention } from './results.ts'
+import { needsOperator } from './stuck-rows.ts'
 
 export type AttentionFacts = {
   readonly assessment: Pick<Assessment, 'runs' | 'workers' | 'unreadable'>
   /** The last run of each source, if it failed. */
   readonly failed: readonly Run[]
-  readonly locks: readonly SourceLock[]
+  readonly acknowledged: AcknowledgedTargets
+  /** Of sources whose command reached its restart limit. */
+  readonly gaveUp: readonly SourceLock[]
+  readonly leftovers: readonly Leftover[]
   readonly alerts: readonly Alert[]
+  /** The commands that continue interrupted runs. */
+  readonly continuations: ReadonlyMap<RunId, Continuation>
 }
 
 /** Lists everything that needs attention: `status`, the dashboard, `doctor` and alerts report this list. */
 export function listAttention(facts: AttentionFacts): Attention[] {
   const { runs, workers, unreadable } = facts.assessment
   const unwell = runs.filter(({ health }) => health.severity !== 'ok')
-  const withFailures = [...runs.map(({ run }) => run), ...facts.failed].filter(
-    (run) => describeFailures(run) !== null,
-  )
+  const withFailures = [...runs.map(({ run }) => run), ...facts.failed]
+    .flatMap((run) => withoutAcknowledged(run, facts.acknowledged) ?? [])
+    .filter((run) => describeFailures(run) !== null)
   const found = [
-    ...unwell.map(healthItem),
+    ...unwell.map((one) => healthItem(one, facts.continuations)),
     ...withFailures.map(failuresItem),
     ...workerItems(workers, unwell),
-    ...facts.locks.flatMap(({ source, gaveUp }) =>
-      gaveUp ? [gaveUpItem(source, gaveUp.because)] : [],
-    ),
+    ...facts.gaveUp.map(({ source, gaveUp }) => gaveUpItem(source, gaveUp!.because)),
+    ...facts.leftovers.map(leftoverItem),
     ...unreadable.map(unreadableItem),
   ]
   return [...found, ...alertItems(facts.alerts, found)]
 }
 
 /** Returns `2 targets failed, 1 parked`, or null when no target of the run needs attention. */
-function describeFailures(run: Run): string | null {
+export function describeFailures(run: Run): string | null {
   const { status, counts } = run
   const { targets } = counts
   if (!run.traits.hasTargets) return status === 'failed' ? 'the run failed' : null
@@ -49,15 +59,24 @@ function describeFailures(run: Run): string | null {
   return parts.join(', ')
 }
 
-/** The sentence of an unhealthy run. */
-export function healthItem({ run, health }: AssessedRun): Attention & { because: string } {
-  const { state, because, command } = health
-  return { run: run.id, source: run.source, what: state, because, command }
+/** The sentence of an unhealthy run. `continuations`: what continues runs, by id. */
+export function healthItem(
+  assessed: AssessedRun,
+  continuations: ReadonlyMap<RunId, Continuation>,
+): Attention & { because: string } {
+  const { run, health } = assessed
+  const { state } = health
+  const found = continuations.get(run.id)
+  const because = health.because + (found ? describeHost(found) : '')
+  const command = found?.command ?? health.command
+  const item = { run: run.id, source: run.source, what: state, because, command }
+  if (!needsOperator(assessed)) return item
+  return { ...item, commands: waysOut(run).map((way) => way.command) }
 }
 
 function failuresItem(run: Run): Attention {
   const { failed, parked, stuck } = run.counts.targets
-  const id = shortId(run.id)
+  const id = runName(run)
   const command =
     failed === 0 && parked + stuck > 0
       ? unstuckCommand('unpark', [], { run: id })

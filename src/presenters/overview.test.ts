@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { hostname } from 'node:os'
 import { test } from 'node:test'
 import type { OperatorContext } from '../core/recovery/context.ts'
 import {
@@ -7,8 +8,10 @@ import {
   registerWorker,
   enqueueSingle,
   savePage,
+  SOURCE,
   enqueueCrawl,
 } from '../testing/fixtures.ts'
+import { SOURCE_STORE } from '../features/sources/store/store.ts'
 import { sqliteEngine } from '../testing/sqlite-engine.ts'
 import { assertDocumented } from '../testing/open-api.ts'
 import { loadOverview, presentOverview } from './overview.ts'
@@ -58,4 +61,25 @@ test('a run that is no longer sampled because it stands still has a pace of 0', 
   await database.advanceClock(2 * MINUTE_MS)
   for (let n = 0; n < 6; n++) busy = await savePage(store, busy)
   assert.deepEqual(await pages(), [3, 0])
+})
+
+test('an interrupted crawl names the host it was last started on, if that is another', async () => {
+  await using database = await sqliteEngine.fresh()
+  const store = await database.open()
+  const worker = await registerWorker(store)
+  await enqueueCrawl(store, 2)
+  await store.release([await savePage(store, await claimOne(store, worker))])
+  await store.retireWorker(worker)
+  await store.settle()
+  await database.advanceClock(2 * MINUTE_MS)
+  const sources = await store.extend(SOURCE_STORE)
+  const work = { command: 'unstuck work crawl.ts --workers=4', folder: '/srv/shop' }
+  const context = { ...operatorContext(store), folder: '/srv/shop' } as OperatorContext
+  const shown = async (host: string) => {
+    await sources.setLastWork(SOURCE, { ...work, host })
+    const { command, because } = (await getOverview(context)).attention[0]!
+    return [command, /, last started on (.*)/.exec(because!)?.[1]]
+  }
+  assert.deepEqual(await shown(hostname()), [work.command, undefined])
+  assert.deepEqual(await shown('web1'), [`cd /srv/shop && ${work.command}`, 'web1'])
 })

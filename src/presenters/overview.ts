@@ -1,7 +1,7 @@
+import { runName } from '../core/model/traits.ts'
 import { HEALTH_STATES, worstSeverity, type Severity } from '../core/decide/health.ts'
-import { shortId } from '../core/model/id.ts'
 import { ALERT_STORE, type Alert } from '../features/alerts/store/store.ts'
-import { type Run, progressOf } from '../core/model/run.ts'
+import type { Run } from '../core/model/run.ts'
 import type { SourceLock } from '../core/model/source-lock.ts'
 import { iso, type Millis } from '../core/model/time.ts'
 import {
@@ -24,22 +24,34 @@ import {
   makeTable,
   type Cell,
 } from '../lib/text/sentence.ts'
+import { waysOut, type AllowedAction } from './allowed-actions.ts'
 import { unstickAction } from './bulk-actions.ts'
+import { needsOperator } from './stuck-rows.ts'
+import { gaveUpUnacknowledged, loadAcknowledged } from './acknowledged.ts'
 import { listAttention } from './attention.ts'
+import { loadContinuations } from './continuation.ts'
 import {
   formatAge,
   formatAgo,
   formatRunStatus,
+  needsAttention,
   plural,
-  progressBar,
+  barOf,
+  knownPages,
+  howFar,
   SEVERITY_STYLE,
+  knownTime,
 } from './format.ts'
+import { findLeftovers } from './leftover-processes.ts'
 import type { Presented } from './presented.ts'
 import { recentSamples, type RecentSamples } from './pace.ts'
 import { NO_RECOVERY } from './recovery.ts'
 import type { Attention } from './results.ts'
 import { listedRunView, RUN } from './runs.ts'
-import { runView, sourceLockView } from './view.ts'
+import { currentStates, describeState, pausedSentences } from './sources.ts'
+import { sourceItem } from './source-actions.ts'
+import { SOURCE_STORE, type SourceState } from '../features/sources/store/store.ts'
+import { alertView, runView, sourceLockView } from './view.ts'
 import { workerViews } from './workers.ts'
 
 /** Live runs in the view, the worst first; more are in the list of runs. */
@@ -55,6 +67,8 @@ export type Overview = {
   /** Sources whose commands are wrapped now, between two runs too, or reached their restart limit. */
   readonly locks: readonly SourceLock[]
   readonly alerts: readonly Alert[]
+  /** Sources that are paused, or whose supervisor waits. */
+  readonly sources: readonly SourceState[]
   /** The newest run of all, live or not. */
   readonly latest: Run | null
   readonly samples: RecentSamples
@@ -65,13 +79,14 @@ export type Overview = {
 export async function loadOverview(context: AssessContext): Promise<Overview> {
   const { store } = context
   const assessment = await assess(context)
-  const [failed, alerts, newest, sourceLocks, samples, totals] = await Promise.all([
+  const [failed, alerts, newest, sourceLocks, samples, totals, states] = await Promise.all([
     store.runs({ latestFailed: true, limit: LATEST_FAILED_MAX }),
     (await store.extend(ALERT_STORE)).listAlerts({ open: true }),
     store.runs({ limit: 1 }),
     store.sourceLocks(),
     recentSamples(store, assessment.now),
     store.runTotals(),
+    (await store.extend(SOURCE_STORE)).sourceStates(),
   ])
   const locks = sourceLocks.filter(({ worker, gaveUp }) => worker ?? gaveUp)
   const live = assessment.runs.toSorted(
@@ -79,18 +94,26 @@ export async function loadOverview(context: AssessContext): Promise<Overview> {
       HEALTH_STATES.indexOf(a.health.state) - HEALTH_STATES.indexOf(b.health.state) ||
       b.run.createdAt - a.run.createdAt,
   )
+  // The targets of an acknowledged run, which may be many, are not counted each time.
+  const open = [...live.map(({ run }) => run), ...failed.items].filter(
+    ({ acknowledgedAt }) => acknowledgedAt === null,
+  )
   const attention = listAttention({
     assessment: { ...assessment, runs: live },
     failed: failed.items,
-    locks,
+    acknowledged: await loadAcknowledged(store, open),
+    gaveUp: await gaveUpUnacknowledged(store, locks),
+    leftovers: findLeftovers(locks, assessment.observations, context.observer),
     alerts,
+    continuations: await loadContinuations(context, live),
   })
   const severity = worstSeverity([
     assessment.severity,
     ...(attention.length > 0 ? ['attention' as const] : []),
   ])
   const latest = newest.items[0] ?? null
-  return { assessment, live, attention, severity, locks, alerts, latest, samples, totals }
+  const sources = currentStates(states, locks, assessment.observations, context.observer)
+  return { assessment, live, attention, severity, locks, alerts, sources, latest, samples, totals }
 }
 
 type OverviewView = ReturnType<typeof overviewView>
@@ -112,25 +135,38 @@ export function presentOverview(overview: Overview): Presented<OverviewView> {
           ...attentionSections(attention),
         ]
       : firstSteps(),
-    actions:
-      severity === 'stuck' ? [unstickAction(overview.live.map(({ health }) => health.state))] : [],
+    actions: unstickActions(overview),
   }
+}
+
+/** What recovery does not move, an operator does: for the worst row. */
+function unstickActions({ severity, live }: Overview): readonly AllowedAction[] {
+  if (severity !== 'stuck') return []
+  const stuck = live.filter(({ health }) => health.severity === 'stuck')
+  return stuck.length > 0 && stuck.every(needsOperator)
+    ? waysOut(stuck[0]!.run)
+    : [unstickAction(live.map(({ health }) => health.state))]
 }
 
 /** `status` where there is no database yet. */
 export function presentNoDatabase(where: string, now: Millis): Presented<OverviewView> {
-  const nothing: Overview = {
+  return { ...presentOverview(noOverview(now)), sections: firstSteps(where) }
+}
+
+/** Where there is no database yet. */
+export function noOverview(now: Millis): Overview {
+  return {
     assessment: { ...NO_RECOVERY.assessment, now },
     live: [],
     attention: [],
     severity: 'ok',
     locks: [],
     alerts: [],
+    sources: [],
     latest: null,
     samples: new Map(),
     totals: {},
   }
-  return { ...presentOverview(nothing), sections: firstSteps(where) }
 }
 
 function overviewView(overview: Overview) {
@@ -146,25 +182,14 @@ function overviewView(overview: Overview) {
     liveRuns: live.length,
     workers: countWorkers(assessment),
     attention: [...overview.attention],
+    sources: overview.sources.map((state) => {
+      const one = live.find(({ run }) => run.source === state.source)
+      return sourceItem({ state, run: one?.run ?? null })
+    }),
     sourceLocks: overview.locks.map(sourceLockView),
     latest: latest && runView(latest),
     alerts: alerts.map(alertView),
     totals,
-  }
-}
-
-export function alertView({ since, lastSentAt, resolvedAt, ...alert }: Alert) {
-  const { cause, rule, source, run, because, command } = alert
-  return {
-    cause,
-    rule,
-    source,
-    run,
-    because,
-    command,
-    since: iso(since),
-    lastSentAt: lastSentAt === null ? null : iso(lastSentAt),
-    resolvedAt: resolvedAt === null ? null : iso(resolvedAt),
   }
 }
 
@@ -190,12 +215,15 @@ function summarize(overview: Overview): string {
   const stuck = live.filter(({ health }) => health.severity === 'stuck')
   const rest = live.filter(({ health }) => health.severity !== 'stuck')
   const states = countBy(rest.map(({ health }) => health.state))
-  const longest = Math.max(...stuck.map(({ health }) => now - health.since))
+  const dated = stuck.filter(({ run }) => !run.traits.isUndated)
+  const longest = Math.max(...dated.map(({ health }) => now - health.since))
+  const since =
+    dated.length > 0 ? ` for ${stuck.length > 1 ? 'up to ' : ''}${formatAge(longest)}` : ''
   const waitsForOwnProgram = rest.some(
     ({ run, health }) => health.state === 'waiting' && run.traits.continuedBy === 'own-program',
   )
   const parts = [
-    stuck.length > 0 && `${plural(stuck.length, 'run')} stuck for ${formatAge(longest)}`,
+    stuck.length > 0 && `${plural(stuck.length, 'run')} stuck${since}`,
     states.unknown && `${plural(states.unknown, 'run')} unknown`,
     states.paused && `${plural(states.paused, 'run')} paused`,
     states.interrupted && `${plural(states.interrupted, 'run')} interrupted, ready to continue`,
@@ -211,10 +239,7 @@ function summarize(overview: Overview): string {
         : ', and nothing is running.'
   // The number is that of the list and of the dashboard's badge.
   const count = attention.length
-  const need =
-    count > stuck.length
-      ? ` ${plural(count, 'thing')} ${count === 1 ? 'needs' : 'need'} attention.`
-      : ''
+  const need = count > stuck.length ? ` ${needsAttention(count)}` : ''
   const answer = `${severity === 'stuck' ? 'Something is stuck' : 'Nothing is stuck'}${runs}${need}`
   return withUnreadable(unreadable, answer)
 }
@@ -238,24 +263,39 @@ function liveSections({ live, assessment }: Overview): Section[] {
 }
 
 /** Workers, and wrapped commands that have no run now. */
-function processSection({ live, locks, assessment }: Overview): Section {
+function processSection({ live, locks, sources, assessment }: Overview): Section {
+  const between = (source: string): string => {
+    const state = sources.find((one) => one.source === source)
+    const text = state && describeState(state, assessment.now)
+    return text ? `between two runs, ${text}` : 'between two runs'
+  }
   const wrapped = locks
     .filter(
       ({ source, worker }) => worker !== null && !live.some(({ run }) => run.source === source),
     )
     .map(({ source, unlockingSince }): Sentence => [
-      `Wrapped: ${source}, ${unlockingSince === null ? 'between two runs' : 'its command is being ended'}`,
+      `Wrapped: ${source}, ${unlockingSince === null ? between(source) : 'its command is being ended'}`,
     ])
   const counts = Object.entries(countWorkers(assessment)).map(
     ([liveness, count]) => `${count} ${liveness}`,
   )
   const workers: Sentence = [`Workers: ${counts.length > 0 ? counts.join(', ') : 'none'}`]
-  return { heading: null, sentences: [workers, ...firstSentences(wrapped, '`--json` has all')] }
+  return {
+    heading: null,
+    sentences: [
+      workers,
+      ...firstSentences(
+        [...wrapped, ...pausedSentences(sources, assessment.now)],
+        '`--json` has all',
+      ),
+    ],
+  }
 }
 
-function lastRun({ source, id, status, finishedAt }: Run, now: Millis): Sentence {
+function lastRun(run: Run, now: Millis): Sentence {
+  const { source, status, finishedAt } = run
   const when = `, ${formatAgo(finishedAt, now)}`
-  return [`Last run: ${source} ${shortId(id)}, `, formatRunStatus(status), when]
+  return [`Last run: ${source} ${runName(run)}, `, formatRunStatus(status), when]
 }
 
 function liveTable(live: readonly AssessedRun[], now: Millis): Table {
@@ -264,22 +304,16 @@ function liveTable(live: readonly AssessedRun[], now: Millis): Table {
     RUN.source,
     left('STATUS', statusCell),
     RUN.done,
-    left(
-      '',
-      ({ run }) => {
-        const { done, total } = progressOf(run)
-        return progressBar(done, total)
-      },
-      3,
-    ),
-    right('PAGES', ({ run }) => String(run.counts.pages), 5),
+    left('', ({ run }) => barOf(howFar(run)), 3),
+    right('PAGES', ({ run }) => String(knownPages(run.counts, run.traits) ?? '–'), 5),
     { ...RUN.items, optional: 2 },
-    right('AGE', ({ run }) => formatAge(now - run.createdAt), 4),
-    right('ACTIVITY', ({ run }) => formatAgo(run.lastActivityAt, now), 1),
+    right('AGE', ({ run }) => formatAge(knownTime(run, now - run.createdAt)), 4),
+    right('ACTIVITY', ({ run }) => formatAgo(knownTime(run, run.lastActivityAt), now), 1),
   ])
 }
 
 function statusCell({ run, health }: AssessedRun): Cell {
+  if (health.state === 'paused') return { text: 'paused', style: 'dim' }
   if (health.severity === 'ok') return formatRunStatus(run.status)
   return { text: health.state, style: SEVERITY_STYLE[health.severity] }
 }
@@ -290,12 +324,18 @@ function countWorkers(assessment: Assessment) {
 
 function attentionSections(attention: readonly Attention[]): Section[] {
   if (attention.length === 0) return []
-  const sentences = attention.map(({ source, what, because, command }): Sentence => {
+  const sentences = attention.map(({ source, what, because, command, commands = [] }): Sentence => {
     const why = because ? `; ${because.replace(/\.$/, '')}` : ''
-    return ['- ', { text: source, style: 'strong' }, `: ${what}${why}. See \`${command}\`.`]
+    const ways = commands.length > 0 ? ` What moves it: ${commands.map(code).join(', ')}.` : ''
+    const see = `: ${what}${why}. See ${code(command)}.${ways}`
+    return ['- ', { text: source, style: 'strong' }, see]
   })
   const heading = `Needs attention: ${plural(attention.length, 'thing')}`
   return [{ heading, sentences: firstSentences(sentences, '`--json` has all') }]
+}
+
+function code(command: string): string {
+  return `\`${command}\``
 }
 
 function countBy<K extends string>(keys: readonly K[]): Partial<Record<K, number>> {

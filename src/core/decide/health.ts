@@ -1,7 +1,7 @@
-import { shortId } from '../model/id.ts'
+import { runName } from '../model/traits.ts'
 import type { Policy } from '../model/policy.ts'
 import type { Run } from '../model/run.ts'
-import { humanizeDuration, type Millis } from '../model/time.ts'
+import { humanizeAgo, humanizeDuration, type Millis } from '../model/time.ts'
 import { blockedReason, type Decision } from '../model/verdict.ts'
 import type { LivenessAssessment } from './liveness.ts'
 
@@ -43,13 +43,15 @@ export type HealthFacts = {
   readonly run: Pick<Run, 'id' | 'status' | 'lastActivityAt' | 'traits'>
   readonly policy: Pick<
     Policy,
-    'maxSilenceMs' | 'abandonAfterMs' | 'staleAfterMs' | 'onStale' | 'autoClean'
+    'leaseMs' | 'maxSilenceMs' | 'abandonAfterMs' | 'staleAfterMs' | 'onStale'
   >
   readonly decision: Decision
   /** The decision when a lost owner counts as none: whether the run is dead by age. */
   readonly ageDecision: Decision
   /** The worker that has the run, with its progress; null when none is known. */
   readonly owner: LivenessAssessment | null
+  /** A worker of its source is not lost: it can take the run up. */
+  readonly hasWorker: boolean
   readonly now: Millis
 }
 
@@ -61,66 +63,65 @@ export function assessHealth(facts: HealthFacts): Health {
   return { state, severity, because, since: run.lastActivityAt, command }
 }
 
-type Classified = Pick<Health, 'state' | 'severity' | 'because'> & {
+type Classified = Pick<Health, 'state' | 'because'> & {
   readonly action?: 'recover' | 'clean' | 'explain'
 }
 
 function classify(facts: HealthFacts): Classified {
-  const { run, decision, ageDecision, owner, now } = facts
+  const { run, policy, decision, ageDecision, owner, now } = facts
   if (ageDecision.action === 'abandon') {
     const blocked = blockedReason(run, ageDecision)
     const because = withBlocked(ageDecision, blocked)
-    return {
-      state: 'dead',
-      severity: 'stuck',
-      because,
-      action: blocked === null ? 'clean' : 'explain',
-    }
+    return { state: 'dead', because, action: blocked === null ? 'clean' : 'explain' }
   }
   if (run.status === 'queued') {
     const starter = run.traits.continuedBy === 'worker' ? 'a worker' : 'your own program'
-    return { state: 'waiting', severity: 'ok', because: `it is queued and waits for ${starter}` }
+    return { state: 'waiting', because: `it is queued and waits for ${starter}` }
   }
   if (run.status === 'interrupted') return interrupted(facts)
   const idleMs = now - run.lastActivityAt
   if (!owner && decision.action !== 'fail' && !run.traits.ownerIsKnown)
     return withoutKnownOwner(facts, idleMs)
-  if (!owner || owner.liveness === 'gone' || owner.liveness === 'silent') return orphaned(facts)
-  if (owner.liveness === 'unknown')
-    return { state: 'unknown', severity: 'attention', because: owner.because }
+  const isLost = !owner || owner.liveness === 'gone' || owner.liveness === 'silent'
+  // Nothing of it is left to do: the next worker, start or recovery ends it.
+  const hasClaims = run.counts.targets.in_progress > 0
+  if (isLost && !hasClaims && decision.action === 'leave')
+    return { state: 'waiting', because: decision.because }
+  // Its last claim has ended, and its new status is about to be written.
+  if (!owner && !hasClaims && idleMs <= policy.leaseMs) return interrupted(facts)
+  if (isLost) return orphaned(facts)
+  if (owner.liveness === 'unknown') return { state: 'unknown', because: owner.because }
   const isStalled = decision.action !== 'leave' || owner.liveness === 'stalled'
-  const { because } = decision.action === 'leave' && isStalled ? owner : decision
+  const reason = decision.action === 'leave' && isStalled ? owner : decision
+  // The prefix is for the error of what is ended.
+  const because = reason.because.replace(/^timeout: /, '')
   return isStalled
-    ? {
-        state: 'stalled',
-        severity: 'stuck',
-        because: withBlocked({ because }, blockedReason(run, decision)),
-      }
-    : { state: 'healthy', severity: 'ok', because }
+    ? { state: 'stalled', because: withBlocked({ because }, blockedReason(run, decision)) }
+    : { state: 'healthy', because }
 }
 
-/** Continues with the next worker; needs attention when none came for as long as a run may be silent. */
-function interrupted({ run, policy, now }: HealthFacts): Classified {
-  const idleMs = now - run.lastActivityAt
-  const starter =
-    run.traits.continuedBy === 'worker' ? 'a worker starts' : 'your own program takes it up'
-  return idleMs > policy.maxSilenceMs
-    ? {
-        state: 'interrupted',
-        severity: 'attention',
-        because: `interrupted ${humanizeDuration(idleMs)} ago, and not continued since`,
-      }
-    : {
-        state: 'interrupted',
-        severity: 'ok',
-        because: `it has work left and continues when ${starter}`,
-      }
+/** Continues with the next worker; needs attention when none comes. Whether your own program is present is not known. */
+function interrupted({ run, policy, hasWorker, now }: HealthFacts): Classified {
+  const isOwn = run.traits.continuedBy === 'own-program'
+  const forMs = now - Math.max(run.lastActivityAt, run.resumedAt ?? 0, run.reopenedAt ?? 0)
+  const limitMs = Math.min(policy.maxSilenceMs, isOwn ? policy.abandonAfterMs : TAKE_UP_MS)
+  if (hasWorker) {
+    const because = 'it has work left, and a worker of its source is running'
+    return { state: 'waiting', because }
+  }
+  if (forMs > limitMs) {
+    return { state: 'interrupted', because: `not continued for ${humanizeDuration(forMs)}` }
+  }
+  const starter = isOwn ? 'your own program takes it up' : 'a worker starts'
+  return { state: 'waiting', because: `it has work left and continues when ${starter}` }
 }
 
 /** The row does not name its owner: only its last change shows whether it is being worked on. */
-function withoutKnownOwner({ policy }: HealthFacts, idleMs: number): Classified {
-  const because = `no owner is known, and it last changed ${humanizeDuration(idleMs)} ago`
-  if (idleMs > policy.abandonAfterMs) return { state: 'orphaned', severity: 'stuck', because }
+function withoutKnownOwner({ run, policy }: HealthFacts, idleMs: number): Classified {
+  const because = run.traits.isUndated
+    ? 'neither its owner nor its last change is known'
+    : `no owner is known, and it last changed ${humanizeAgo(idleMs)}`
+  if (idleMs > policy.abandonAfterMs) return { state: 'orphaned', because }
   const isStale = policy.staleAfterMs !== null && idleMs > policy.staleAfterMs
   return isStale && policy.onStale === 'keep'
     ? { state: 'paused', severity: 'attention', because }
@@ -132,7 +133,6 @@ function orphaned({ run, decision, owner }: HealthFacts): Classified {
   const reason = owner ?? (decision.action === 'fail' ? decision : NO_WORKER)
   return {
     state: 'orphaned',
-    severity: 'stuck',
     because: withBlocked(reason, blocked),
     action: blocked === null ? 'recover' : 'explain',
   }

@@ -5,20 +5,25 @@ import {
   type Health,
   type Severity,
 } from '../decide/health.ts'
-import { decide, type Snapshot } from '../decide/recovery.ts'
+import { decide, lastActivityOf, type Snapshot } from '../decide/recovery.ts'
 import {
   assessLiveness,
   assessProgress,
+  isProvenDead,
   type ObserverHealth,
   type LivenessAssessment,
 } from '../decide/liveness.ts'
+import { decideSourceLock } from '../decide/source-lock.ts'
+import { isLocalProcess } from '../host/identity.ts'
 import type { RunId, WorkerId } from '../model/id.ts'
 import { policyForGroup, type Policy } from '../model/policy.ts'
 import type { PolicyOf } from '../model/policy-of.ts'
 import { countOpenTargets, type Run } from '../model/run.ts'
+import type { SourceLock } from '../model/source-lock.ts'
 import type { OnlyTarget, Target } from '../model/target.ts'
 import type { Millis } from '../model/time.ts'
 import type { Decision, RunEvidence } from '../model/verdict.ts'
+import type { Liveness } from '../model/worker.ts'
 import type { Holding, Store, UnreadableTable, WorkerObservation } from '../store/store.ts'
 import type { OperatorContext } from './context.ts'
 
@@ -30,19 +35,12 @@ export function hasProgress({ counts, progress, artifacts }: Run): boolean {
 
 /** The part of a run that `decide` reads. */
 export function runSnapshot(run: Run): Snapshot['run'] {
-  const { status, kind, createdAt, startedAt, resumedAt, lastActivityAt, retries, traits } = run
   return {
-    status,
-    kind,
-    createdAt,
-    startedAt,
-    resumedAt,
-    lastActivityAt,
-    retries,
+    ...run,
     isComplete: run.plannedAt !== null && countOpenTargets(run.counts) === 0,
     hasProgress: hasProgress(run),
     isReopened: run.reopenedAt !== null,
-    traits,
+    isPaused: run.paused !== null && run.counts.targets.in_progress === 0,
   }
 }
 
@@ -83,19 +81,24 @@ export type Assessment = {
   readonly severity: Severity
 }
 
-export type AssessContext = Pick<OperatorContext, 'store' | 'policyOf' | 'observer'>
+export type AssessContext = Pick<OperatorContext, 'store' | 'policyOf' | 'observer' | 'folder'>
 
 /** Reads and assesses every live run and every worker: behind status, top, HTTP, metrics, alerts, doctor, summary and recover. */
 export async function assess(context: AssessContext): Promise<Assessment> {
   const { store } = context
-  const [live, observations, holdings, now] = await Promise.all([
+  const [live, observations, holdings, locks, now] = await Promise.all([
     store.liveRuns(),
     store.observations(),
     store.holdings(),
+    store.sourceLocks(),
     store.now(),
   ])
-  const runs = assessRuns(live, observations, { ...context, now })
-  const workers = assessWorkers(observations, holdings, runs, { ...context, now })
+  const runsById = new Map(live.map(({ run }) => [run.id, run]))
+  const workers = assessWorkers(observations, holdings, runsById, { ...context, now })
+  const byId = new Map(workers.map((one) => [one.worker.id, one]))
+  const runs = assessRuns(live, observations, { ...context, locks, now }).map((one) =>
+    withStuckRows(one, holdings, byId, now),
+  )
   const { unreadable } = store
   const severity = worstSeverity([
     ...runs.map(({ health }) => health.severity),
@@ -115,13 +118,16 @@ type AssessOptions = {
 function assessRuns<T extends OnlyTarget>(
   live: readonly { readonly run: Run; readonly target: T | null }[],
   observations: readonly WorkerObservation[],
-  options: AssessOptions,
+  options: AssessOptions & { readonly locks: readonly SourceLock[] },
 ): AssessedRun<T>[] {
   const owners = observations.map((observation): Owner => ({
     ...observation,
     assessment: assessLiveness(observation.evidence, options.observer),
   }))
   const byId = new Map(owners.map((owner) => [owner.worker.id, owner]))
+  const present = new Set(
+    owners.filter(({ assessment }) => !isLost(assessment)).map(({ worker }) => worker.source),
+  )
   // An owner is no evidence about other live runs of the same source.
   const byCrawl = Map.groupBy(owners, ({ worker, run }) => run ?? worker.source)
   return live.map((one) => {
@@ -129,14 +135,24 @@ function assessRuns<T extends OnlyTarget>(
     const owner =
       run.kind === 'crawl'
         ? mostAlive(byCrawl.get(run.traits.isOnlyLive ? run.source : run.id) ?? [])
-        : (run.owner !== null && byId.get(run.owner)) || null
-    return assessOne(one, owner, options)
+        : withLock((run.owner !== null && byId.get(run.owner)) || null, options.locks)
+    return assessOne(one, owner, present.has(run.source), options)
   })
+}
+
+/** While the lock of a lost worker cannot be taken, its command may still run, and recovery leaves its run alone. */
+function withLock(owner: Owner | null, locks: readonly SourceLock[]): Owner | null {
+  const lock = owner && locks.find(({ worker }) => worker === owner.worker.id)
+  if (!lock || !isLost(owner.assessment) || isProvenDead(owner.evidence)) return owner
+  const holder = { ...owner, isLocal: isLocalProcess(owner.worker.process) }
+  const { action, because } = decideSourceLock(lock, holder)
+  return action === 'wait' ? { ...owner, assessment: { liveness: 'unknown', because } } : owner
 }
 
 function assessOne<T extends OnlyTarget>(
   { run, target }: { readonly run: Run; readonly target: T | null },
   owner: Owner | null,
+  hasWorker: boolean,
   { now, policyOf }: AssessOptions,
 ): AssessedRun<T> {
   const policy = policyOf(run)
@@ -147,7 +163,7 @@ function assessOne<T extends OnlyTarget>(
   const ageDecision = lost
     ? decide({ ...snapshot, target: null, owner: null }, policy, now)
     : decision
-  const idleMs = now - (held ?? run).lastActivityAt
+  const idleMs = now - (held?.lastActivityAt ?? lastActivityOf(run))
   const shownOwner = owner && {
     ...owner,
     assessment: assessProgress(owner.assessment, idleMs, policy.maxSilenceMs),
@@ -161,27 +177,61 @@ function assessOne<T extends OnlyTarget>(
     ageDecision,
     owner: shownOwner,
     evidence: evidenceOf(run, owner, now),
-    health: assessHealth({ run, policy, decision, ageDecision, owner: assessment, now }),
+    health: assessHealth({ run, policy, decision, ageDecision, owner: assessment, hasWorker, now }),
   }
 }
 
 function assessWorkers(
   observations: readonly WorkerObservation[],
   holdings: readonly Holding[],
-  runs: readonly AssessedRun[],
-  { now, observer }: AssessOptions,
+  runs: ReadonlyMap<RunId, Run>,
+  { now, observer, policyOf }: AssessOptions,
 ): AssessedWorker[] {
+  const policies = new Map([...runs].map(([id, run]) => [id, policyOf(run)]))
   const byWorker = Map.groupBy(holdings, ({ worker }) => worker)
-  const policies = new Map(runs.map(({ run, policy }) => [run.id, policy]))
   return observations.map((observation) => {
     const held = byWorker.get(observation.worker.id) ?? []
     const targets = held.reduce((sum, one) => sum + one.targets, 0)
     const liveness = assessLiveness(observation.evidence, observer)
     const assessment = withStalledTarget(liveness, held, policies, now)
-    const severity = workerSeverity(assessment, targets)
+    const isPaused = held.every(({ run }) => runs.get(run)?.paused)
+    const severity = workerSeverity(assessment, targets, isPaused)
     const heldRuns = new Set(held.map(({ run }) => run))
     return { ...observation, assessment, targets, runs: heldRuns, severity }
   })
+}
+
+/** Rows of a table of your own that are stuck, worst first. */
+const STUCK_ROWS: readonly Liveness[] = ['gone', 'silent', 'stalled']
+const NAMED_MAX = 3
+
+/** A table of targets of your own is as well as the worst of its rows, each of which has a worker of its own. */
+function withStuckRows(
+  assessed: AssessedRun,
+  holdings: readonly Holding[],
+  workers: ReadonlyMap<WorkerId, AssessedWorker>,
+  now: Millis,
+): AssessedRun {
+  const { run } = assessed
+  if (run.traits.origin === null || run.kind === 'single') return assessed
+  const rank = ({ worker }: Holding): number =>
+    STUCK_ROWS.indexOf(workers.get(worker)!.assessment.liveness)
+  const stuck = holdings
+    .filter((held) => held.run === run.id && rank(held) >= 0)
+    .toSorted((a, b) => rank(a) - rank(b) || a.lastActivityAt - b.lastActivityAt)
+  const [worst, ...others] = stuck.map(({ worker }) => workers.get(worker)!)
+  if (!worst) return assessed
+  const { liveness } = worst.assessment
+  const names = others.slice(0, NAMED_MAX).map(({ evidence }) => evidence.label)
+  const more = others.length > NAMED_MAX ? ` and ${others.length - NAMED_MAX} more` : ''
+  const also = names.length > 0 ? `; also ${names.join(', ')}${more}` : ''
+  const count = `${stuck.length} of ${run.counts.targets.in_progress} rows in progress ${stuck.length === 1 ? 'is' : 'are'} stuck`
+  const because = `${count}: ${worst.assessment.because}${also}`
+  const decision = { action: liveness === 'stalled' ? 'leave' : 'resume', because } as const
+  const rows = { ...run, lastActivityAt: stuck[0]!.lastActivityAt }
+  const owner = { liveness, because }
+  const facts = { ...assessed, run: rows, decision, owner, hasWorker: true, now }
+  return { ...assessed, health: assessHealth(facts) }
 }
 
 /** A worker with a target that has made no progress for longer than its policy allows is stalled. */
@@ -218,11 +268,12 @@ function mostAlive(owners: readonly Owner[]): Owner | null {
 function evidenceOf(run: Run, owner: Owner | null, now: Millis): RunEvidence {
   const { pages, itemsNew, itemsUpdated, itemsUnchanged, skipped } = run.counts
   return {
-    ageMs: now - run.createdAt,
-    idleMs: now - run.lastActivityAt,
+    ageMs: run.traits.isUndated ? null : now - run.createdAt,
+    idleMs: run.traits.isUndated ? null : now - run.lastActivityAt,
     pages,
     extracted: itemsNew + itemsUpdated,
-    skipped: skipped + itemsUnchanged,
+    unchanged: itemsUnchanged,
+    skipped,
     hasProgress: hasProgress(run),
     owner: owner?.evidence ?? null,
   }
@@ -230,16 +281,22 @@ function evidenceOf(run: Run, owner: Owner | null, now: Millis): RunEvidence {
 
 /** Assesses one run, read now. `self`: a worker that does not count as its owner. */
 export async function assessRun(
-  { store, policyOf, observer }: AssessContext,
+  context: AssessContext,
   run: Run,
   { self }: { readonly self?: WorkerId | undefined } = {},
 ): Promise<AssessedRun<Target>> {
+  const { store, policyOf, observer } = context
+  // A table of your own: its health depends on all of its rows.
+  const isTable = run.traits.origin !== null && run.kind === 'crawl'
+  const listed = isTable && (await assess(context)).runs.find((one) => one.run.id === run.id)
+  if (listed) return { ...listed, target: null }
   const [target] =
     run.kind === 'single' ? (await store.targets(run.id, { limit: 1, whole: true })).items : []
   const live = { run, target: target ? await targetForDecision(store, target) : null }
   const now = await store.now()
   const observations = (await store.observations()).filter(({ worker }) => worker.id !== self)
-  return assessRuns([live], observations, { now, observer, policyOf })[0]!
+  const locks = await store.sourceLocks(run.source)
+  return assessRuns([live], observations, { now, observer, policyOf, locks })[0]!
 }
 
 /** More than any process holds at once. */

@@ -39,13 +39,20 @@ export async function classifyRuns(
 
 function classify({ now, runs, severity }: Assessment): ClassifiedRuns {
   const byAge = runs.map((one) => ({ ...one, decision: one.ageDecision }))
-  // A run without progress waits for a worker, as a queued one does.
-  const isActive = ({ run, decision, owner }: AssessedRun): boolean =>
+  // A run without progress waits for a worker, as a queued one does; a paused one for the end of its pause.
+  const isActive = ({ run, decision, owner, health }: AssessedRun): boolean =>
     (owner !== null && !isLost(owner.assessment)) ||
     decision.action === 'leave' ||
+    // A process that is not recorded may be working on it.
+    health.state === 'healthy' ||
+    health.state === 'paused' ||
     !hasProgress(run)
   const groups = Map.groupBy(byAge, (one) =>
-    one.health.state === 'dead' ? 'dead' : isActive(one) ? 'active' : 'resumable',
+    one.health.state === 'dead' && one.run.acknowledgedAt === null
+      ? 'dead'
+      : isActive(one)
+        ? 'active'
+        : 'resumable',
   )
   const group = (name: 'active' | 'resumable' | 'dead') => groups.get(name) ?? []
   return {
@@ -89,18 +96,15 @@ async function releaseLostClaims(
   for (const { worker, evidence } of await store.observations()) {
     const assessment = assessLiveness(evidence, observer)
     if (!isLost(assessment)) continue
-    const because = `${assessment.because}; no page was done yet`
-    const decision = { action: 'replan', because } as const
-    const verdicts = (await store.claimsOf(worker.id, null, CLAIMS_MAX))
-      .filter((held) => held.run.id === run.id)
-      .map((held) => ({
-        held,
-        decision,
-        liveness: assessment.liveness,
-        evidence,
-        isProvisional: !isProvenDead(evidence),
-        newRun: newId(),
-      }))
-    await store.applyVerdicts(verdicts, actor)
+    const { liveness, because } = assessment
+    const decision = { action: 'replan', because: `${because}; no page was done yet` } as const
+    const verdict = { decision, liveness, evidence, isProvisional: !isProvenDead(evidence) }
+    const held = (await store.claimsOf(worker.id, null, CLAIMS_MAX)).filter(
+      (claim) => claim.run.id === run.id,
+    )
+    await store.applyVerdicts(
+      held.map((claim) => ({ ...verdict, held: claim, newRun: newId() })),
+      actor,
+    )
   }
 }

@@ -106,9 +106,12 @@ export function settleTests(engine: Engine): void {
 
     assert.deepEqual(await store.settle(), [], 'its worker lives')
     await store.retireWorker(worker)
+    await db.advanceClock(60_000)
+    const before = (await store.run(run))!.lastActivityAt
     assert.deepEqual(await store.settle(), [{ run, status: 'interrupted' }])
     assert.deepEqual(await store.settle(), [])
     assert.equal((await store.liveRun('shop'))?.id, run, 'an interrupted run is live')
+    assert.equal((await store.run(run))!.lastActivityAt > before, true, 'it is its last activity')
 
     await claimOne(store, await registerWorker(store))
     const resumed = await store.run(run)

@@ -48,6 +48,11 @@ const SETTLE = sql('settle')`
      WHERE r.id = ANY ($1::uuid[]) AND ${IS_LEFT_ALONE} AND NOT (${IS_OVER})
     RETURNING r.id AS run, r.status
   ),
+  touched AS (
+    -- The interruption is its last activity.
+    UPDATE unstuck.run_counters c SET last_activity_at = clock_timestamp()
+      FROM left_alone WHERE c.run_id = left_alone.run
+  ),
   taken_up AS (
     UPDATE unstuck.run r SET status = 'running', ${TAKEN_UP}
      WHERE r.id = ANY ($1::uuid[]) AND ${IS_TAKEN_UP}

@@ -28,6 +28,10 @@ const INTERRUPT = sql('settle:interrupt')`
           SELECT 1 FROM worker w WHERE w.source = run.source AND ${LIVING}))
   RETURNING id AS run, status
 `
+/** The interruption is its last activity. */
+const TOUCH = sql(
+  'settle:touch',
+)`UPDATE run_counters SET last_activity_at = :now WHERE run_id = :run`
 /** Whether `settle` would change anything, without asking for the write lock. */
 const UNSETTLED = sql('settle:candidates')`
   SELECT 1 FROM run
@@ -49,12 +53,13 @@ export function settleMethods(db: Database): Pick<Store, 'settle'> {
       const only = { run: run ?? null }
       const living = { boot: bootId(), uptime: uptimeMs(), lost: lost ? 1 : 0 }
       if (!db.read((tx) => tx.get(UNSETTLED, { ...only, ...living }))) return []
-      return db.write('settle', (tx) =>
-        [
-          ...tx.all<Settled>(END, { ...only, now: tx.now() }),
-          ...tx.all<Settled>(INTERRUPT, { ...only, ...living }),
-        ].map(({ run, status }) => ({ run, status })),
-      )
+      return db.write('settle', (tx) => {
+        const now = tx.now()
+        const ended = tx.all<Settled>(END, { ...only, now })
+        const interrupted = tx.all<Settled>(INTERRUPT, { ...only, ...living })
+        for (const one of interrupted) tx.run(TOUCH, { run: one.run, now })
+        return [...ended, ...interrupted].map(({ run, status }) => ({ run, status }))
+      })
     },
   }
 }

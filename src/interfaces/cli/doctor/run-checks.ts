@@ -113,14 +113,14 @@ async function checkStore(database: Database, config: Attempt<Settings>): Promis
   const settings = 'value' in config ? config.value : null
   const store = settings ? await database.openAll() : await database.open()
   const policies = settings ?? { policyOf: makePolicyOf(NO_OVERRIDES) }
-  const context = contextFor(store, policies, currentUser())
+  const context = contextFor(store, policies, currentUser(), process.cwd())
   const inspection = await (await store.extend(INSPECTION_STORE)).inspect()
   const overview = await loadOverview(context)
   const workers = workerViews(overview.assessment)
   return {
     inspection,
     runs: runsFinding(presentOverview(overview)),
-    workers: workersFinding(workers, overview.assessment.now),
+    workers: workersFinding(workers),
     workingCount: workers.filter(isWorking).length,
   }
 }

@@ -1,12 +1,8 @@
 import { shortId } from '../../../core/model/id.ts'
-import type { Millis } from '../../../core/model/time.ts'
 import type { presentOverview } from '../../../presenters/overview.ts'
 import type { Worker as WorkerView } from '../../../presenters/records.ts'
 import { plural } from '../../../presenters/format.ts'
 import { firstOf, ok, warning, type Finding } from '../../../contracts/finding.ts'
-
-/** Recovery takes about a second: a worker that has just died is not reported. */
-const RECOVERY_MS = 5_000
 
 /** What `unstuck status` reports, as a finding. */
 export function runsFinding(overview: ReturnType<typeof presentOverview>): Finding {
@@ -25,13 +21,10 @@ export function runsFinding(overview: ReturnType<typeof presentOverview>): Findi
 }
 
 /** Checks that no lost worker still owns targets. */
-export function workersFinding(workers: readonly WorkerView[], now: Millis): Finding {
+export function workersFinding(workers: readonly WorkerView[]): Finding {
   const present = workers.filter(isPresent)
   const lost = workers.filter(
-    ({ liveness, targets, lastHeartbeatAt }) =>
-      (liveness === 'gone' || liveness === 'silent') &&
-      targets > 0 &&
-      now - Date.parse(lastHeartbeatAt) > RECOVERY_MS,
+    ({ liveness, targets }) => (liveness === 'gone' || liveness === 'silent') && targets > 0,
   )
   const atWork = present.filter(isOwn).length
   const rows = present.length - atWork
@@ -79,7 +72,7 @@ function workersAdvice(atWork: number) {
     why:
       atWork === 0
         ? 'Running workers recover such targets within a second or after the lease; there is none.'
-        : 'Running workers should have recovered these targets: recovery does not seem to run.',
+        : 'Running workers recover such targets within a second or after the lease. If they stay, recovery does not run.',
     fix: '`unstuck recover` recovers them now, and so does the next worker that starts.',
   }
 }

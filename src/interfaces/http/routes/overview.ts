@@ -1,8 +1,7 @@
 import * as v from 'valibot'
 import { parseDuration } from '../../../core/model/time.ts'
-import { classifyRuns } from '../../../core/recovery/clean.ts'
 import { adviseStart, presentCheck } from '../../../presenters/check.ts'
-import { presentSummary } from '../../../presenters/cleaning.ts'
+import { loadSummary } from '../../../presenters/cleaning.ts'
 import { listPolicies } from '../../../presenters/policy-settings.ts'
 import { loadOverview, presentOverview } from '../../../presenters/overview.ts'
 import { toJson } from '../../../presenters/presented.ts'
@@ -42,11 +41,11 @@ export const OVERVIEW_ROUTES = [
   }),
 
   defineRoute('GET /api/summary', {
-    summary: 'Live runs: active, resumable, dead.',
+    summary: 'Live runs: active, resumable, dead; and how many have ended.',
     query: v.strictObject({ age: v.optional(duration) }),
     response: 'summary',
     handle: async ({ query, context }) =>
-      toJson(presentSummary(await classifyRuns(context, parseDuration(query.age) ?? undefined))),
+      toJson(await loadSummary(context, parseDuration(query.age) ?? undefined)),
   }),
 
   defineRoute('GET /api/config', {
