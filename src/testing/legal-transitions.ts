@@ -1,4 +1,4 @@
-import { RUN_TRANSITIONS, TARGET_TRANSITIONS } from './transitions.ts'
+import { RUN_TRANSITIONS, TARGET_STARTS, TARGET_TRANSITIONS } from './transitions.ts'
 
 /**
  * Triggers that hold a test database to the published tables of moves, whatever the code above does: a change of
@@ -9,8 +9,8 @@ import { RUN_TRANSITIONS, TARGET_TRANSITIONS } from './transitions.ts'
 type Transitions = Readonly<Record<string, readonly string[]>>
 
 export const SQLITE_TRANSITION_CHECKS = [
-  sqliteTrigger('target', TARGET_TRANSITIONS, 'planned'),
-  sqliteTrigger('run', RUN_TRANSITIONS, 'queued'),
+  sqliteTrigger('target', TARGET_TRANSITIONS, TARGET_STARTS),
+  sqliteTrigger('run', RUN_TRANSITIONS, ['queued']),
   /* sql */ `
   CREATE TRIGGER target_never_back BEFORE UPDATE ON target
     WHEN NEW.epoch < OLD.epoch OR NEW.checkpoint_seq < OLD.checkpoint_seq
@@ -19,19 +19,19 @@ export const SQLITE_TRANSITION_CHECKS = [
 `,
 ].join('\n')
 
-function sqliteTrigger(table: string, transitions: Transitions, initial: string): string {
+function sqliteTrigger(table: string, transitions: Transitions, starts: readonly string[]): string {
   return /* sql */ `
   CREATE TRIGGER ${table}_legal_moves BEFORE UPDATE ON ${table}
     WHEN NEW.status <> OLD.status AND NOT (${legalPairs(transitions)})
     BEGIN SELECT RAISE(ABORT, 'illegal move of a ${table}''s status'); END;
-  CREATE TRIGGER ${table}_legal_start BEFORE INSERT ON ${table} WHEN NEW.status <> '${initial}'
-    BEGIN SELECT RAISE(ABORT, 'a ${table} starts as ${initial}'); END;
+  CREATE TRIGGER ${table}_legal_start BEFORE INSERT ON ${table} WHEN NEW.status NOT IN (${starts.map(quote).join(', ')})
+    BEGIN SELECT RAISE(ABORT, 'a ${table} starts as ${starts.join(' or ')}'); END;
 `
 }
 
 export const POSTGRES_TRANSITION_CHECKS = [
-  postgresTrigger('target', TARGET_TRANSITIONS, 'planned'),
-  postgresTrigger('run', RUN_TRANSITIONS, 'queued'),
+  postgresTrigger('target', TARGET_TRANSITIONS, TARGET_STARTS),
+  postgresTrigger('run', RUN_TRANSITIONS, ['queued']),
   /* sql */ `
   CREATE FUNCTION unstuck.target_never_back() RETURNS trigger LANGUAGE plpgsql AS $$
   BEGIN
@@ -46,12 +46,18 @@ export const POSTGRES_TRANSITION_CHECKS = [
 `,
 ].join('\n')
 
-function postgresTrigger(table: string, transitions: Transitions, initial: string): string {
+function postgresTrigger(
+  table: string,
+  transitions: Transitions,
+  starts: readonly string[],
+): string {
   return /* sql */ `
   CREATE FUNCTION unstuck.${table}_legal_moves() RETURNS trigger LANGUAGE plpgsql AS $$
   BEGIN
     IF TG_OP = 'INSERT' THEN
-      IF NEW.status <> '${initial}' THEN RAISE EXCEPTION 'a ${table} starts as ${initial}, not %', NEW.status; END IF;
+      IF NEW.status NOT IN (${starts.map(quote).join(', ')}) THEN
+        RAISE EXCEPTION 'a ${table} starts as ${starts.join(' or ')}, not %', NEW.status;
+      END IF;
     ELSIF NEW.status <> OLD.status AND NOT (${legalPairs(transitions)}) THEN
       RAISE EXCEPTION 'illegal move of a ${table}''s status: % to %', OLD.status, NEW.status;
     END IF;

@@ -11,6 +11,9 @@ export const TARGET_TRANSITIONS: Readonly<Record<TargetStatus, readonly TargetSt
   parked: ['planned'],
 }
 
+/** `done`: a request that its crawler adds as handled. */
+export const TARGET_STARTS: readonly TargetStatus[] = ['planned', 'done']
+
 export const RUN_TRANSITIONS: Readonly<Record<RunStatus, readonly RunStatus[]>> = {
   queued: ['running', 'cancelled', 'abandoned', 'failed', 'succeeded'],
   running: ['interrupted', 'succeeded', 'failed', 'cancelled', 'abandoned'],

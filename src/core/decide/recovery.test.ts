@@ -34,6 +34,7 @@ function snapshot({ run = {}, target = {}, owner = null, mayStillRun = false }: 
       hasProgress: false,
       isComplete: false,
       isReopened: false,
+      isPaused: false,
       traits: STANDARD_TRAITS,
       ...run,
     },
@@ -81,7 +82,7 @@ const cases: [string, Case, Action, RegExp][] = [
     'owner present, no progress beyond maxSilence',
     { owner: 'present', target: { lastActivityAt: NOW - 16 * MINUTE } },
     'alert',
-    /timeout.*no progress for 16 min/,
+    /^(?!timeout).*no progress for 16 min/,
   ],
   [
     'the same of a run that is judged as a whole',
@@ -174,7 +175,7 @@ const cases: [string, Case, Action, RegExp][] = [
       policy: { onStalled: 'fail' },
     },
     'alert',
-    /timeout/,
+    /no progress/,
   ],
   [
     'owner gone, a checkpoint',
@@ -344,6 +345,22 @@ const cases: [string, Case, Action, RegExp][] = [
     /./,
   ],
   [
+    'a queued run is a backlog, however old: it is never dead',
+    { target: null, run: { status: 'queued', createdAt: NOW - 1_000 * HOUR } },
+    'wait',
+    /^no worker has it; it has been queued for 42 days$/,
+  ],
+  [
+    'a queued row of a table of one’s own',
+    {
+      target: null,
+      run: { status: 'queued', createdAt: NOW - 1_000 * HOUR, traits: makeRowTraits() },
+      policy: { autoClean: true },
+    },
+    'wait',
+    /queued/,
+  ],
+  [
     'no owner, older, but progress',
     { target: null, run: { createdAt: NOW - 100 * HOUR, hasProgress: true } },
     'resumable',
@@ -359,13 +376,40 @@ const cases: [string, Case, Action, RegExp][] = [
     'the run has ended',
     { owner: 'gone', run: { status: 'cancelled' } },
     'leave',
-    /run is cancelled/,
+    /run has ended: cancelled/,
   ],
   [
     'its last target has just ended, however old it is and which workers have ended',
     { target: null, run: { createdAt: NOW - 48 * HOUR, isComplete: true } },
     'leave',
     /about to be settled/,
+  ],
+  [
+    'its source is paused, however old and silent it is',
+    { target: null, run: { createdAt: NOW - 100 * HOUR, isPaused: true } },
+    'wait',
+    /its source is paused/,
+  ],
+  [
+    'its source is paused, and a worker waits for longer than maxDuration',
+    {
+      target: null,
+      owner: 'present',
+      run: { lastActivityAt: NOW - 9 * HOUR, isPaused: true, hasProgress: true },
+      policy: { maxDurationMs: HOUR, onStalled: 'fail' },
+    },
+    'wait',
+    /its source is paused/,
+  ],
+  [
+    'silence before it was resumed does not count',
+    {
+      target: null,
+      owner: 'present',
+      run: { lastActivityAt: NOW - 9 * HOUR, resumedAt: NOW - MINUTE },
+    },
+    'leave',
+    /./,
   ],
   ['the target is done', { owner: 'gone', target: { status: 'done' } }, 'leave', /target is done/],
 ]
@@ -393,6 +437,7 @@ const anySnapshot: fc.Arbitrary<Snapshot> = fc.record({
     hasProgress: fc.boolean(),
     isComplete: fc.constant(false),
     isReopened: fc.boolean(),
+    isPaused: fc.constant(false),
     traits: fc.constantFrom(STANDARD_TRAITS, makeRowTraits()),
   }),
   target: fc.option(

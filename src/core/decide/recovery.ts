@@ -44,13 +44,13 @@ export type Snapshot = {
 /** Decides what becomes of a run or target, for every interface. Reads only its arguments. */
 export function decide(snapshot: Snapshot, policy: Policy, now: Millis): Decision {
   const { run, target, owner } = snapshot
-  if (!isLive(run.status)) return verdict('leave', `the run is ${run.status}`)
+  if (!isLive(run.status)) return verdict('leave', `the run has ended: ${run.status}`)
   if (run.isComplete)
     return verdict('leave', 'its targets have all ended; it is about to be settled')
   if (target && target.status !== 'in_progress')
     return verdict('leave', `the target is ${target.status}`)
   if (!owner) return withoutOwner(snapshot, policy, now)
-  const { lastActivityAt } = target ?? run
+  const lastActivityAt = target?.lastActivityAt ?? lastActivityOf(run)
   const assessment = assessProgress(owner, now - lastActivityAt, policy.maxSilenceMs)
   switch (assessment.liveness) {
     case 'unknown':
@@ -81,9 +81,10 @@ function withOwnerPresent(
     return verdict(policy.onStalled, why)
   }
   if (owner.liveness === 'present') return verdict('leave', owner.because)
-  const why = `timeout: ${owner.because}`
   // A crawl makes no progress because its targets make none: each of them gets its own verdict.
-  if (target === null && run.kind === 'crawl') return verdict('alert', why)
+  const isAlert = policy.onStalled === 'alert' || (target === null && run.kind === 'crawl')
+  if (isAlert) return verdict('alert', owner.because)
+  const why = `timeout: ${owner.because}`
   if (policy.onStalled === 'resume' && (target?.errors ?? 0) >= policy.retries) {
     return verdict('fail', `${why}, again after ${target?.errors ?? 0} errors or timeouts`)
   }
@@ -140,16 +141,19 @@ function withoutOwner({ run }: Snapshot, policy: Policy, now: Millis): Decision 
   if (run.isReopened)
     return verdict('leave', 'an operator reopened it, and no worker has had it since')
   // Only a run with status running can be stale: a queued or interrupted run has no owner.
-  const isStale =
-    run.status === 'running' && policy.staleAfterMs !== null && idle > policy.staleAfterMs
-  if (isStale && policy.onStale === 'fail') {
+  const canBeStale = run.status === 'running' && !run.traits.isUndated
+  if (canBeStale && policy.staleAfterMs !== null && policy.onStale === 'fail') {
     const limit = humanizeDuration(policy.staleAfterMs)
-    return verdict(
-      'fail',
-      `no known owner for ${humanizeDuration(idle)}, longer than staleAfter ${limit}`,
-    )
+    const unchanged = humanizeDuration(idle)
+    return idle > policy.staleAfterMs
+      ? verdict('fail', `no known owner for ${unchanged}, longer than staleAfter ${limit}`)
+      : verdict('wait', `${noOwner}; unchanged for ${unchanged}, failed after ${limit}`)
   }
   if (run.hasProgress) return verdict('resumable', `${noOwner}, but it has progress: kept`)
+  if (run.traits.isUndated) return verdict('wait', `${noOwner}; its age is not known`)
+  // A backlog may be as old as it likes: it has not been begun, so nothing of it was lost.
+  if (run.status === 'queued')
+    return verdict('wait', `${noOwner}; it has been queued for ${humanizeDuration(age)}`)
   if (age <= policy.abandonAfterMs) {
     return verdict(
       'wait',
