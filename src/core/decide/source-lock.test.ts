@@ -44,6 +44,20 @@ test('a live holder blocks the start, and is named', () => {
   assert.match(advice.because, /process 7 on h is alive/)
 })
 
+test('a holder on another host that may have ended blocks the start until a time that is named', () => {
+  const elsewhere = { presenceKind: 'session', process: 'unknown', heartbeatAgeMs: 5_000 } as const
+  const advice = decideSourceLock(SOURCE_LOCK, makeHolder(elsewhere, false))
+  assert.equal(advice.action, 'refuse')
+  assert.match(
+    advice.because,
+    /cannot be seen .*, the lock is free in 40 s \(its lease and kill timeout\)/,
+  )
+  const cut = makeHolder({ ...elsewhere, presence: 'free', heartbeatAgeMs: 1_000 }, false)
+  assert.equal(decideSourceLock(SOURCE_LOCK, cut).action, 'wait', 'its connection is gone')
+  const onFile = makeHolder({ ...elsewhere, presenceKind: 'file' }, false)
+  assert.doesNotMatch(decideSourceLock(SOURCE_LOCK, onFile).because, /cannot be seen/)
+})
+
 test('a holder that is ending its command is waited for', () => {
   assert.equal(
     decideSourceLock({ ...SOURCE_LOCK, unlockingSince: 5 }, makeHolder({})).action,

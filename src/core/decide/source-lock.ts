@@ -1,7 +1,7 @@
 import type { SourceLock } from '../model/source-lock.ts'
 import { humanizeDuration } from '../model/time.ts'
 import type { Evidence } from '../model/worker.ts'
-import type { LivenessAssessment } from './liveness.ts'
+import { canProveDeath, type LivenessAssessment } from './liveness.ts'
 
 /** The holder of a source lock, as observed from this machine. */
 export type LockHolder = {
@@ -28,11 +28,19 @@ export function decideSourceLock(
   if (!sourceLock || sourceLock.worker === null || !holder)
     return { action: 'take', because: 'the lock is free' }
   const { assessment, evidence, isLocal } = holder
-  const { liveness, because } = assessment
+  const { liveness } = assessment
+  const timeoutMs = evidence.leaseMs + sourceLock.killTimeoutMs
+  const remainingMs = timeoutMs - evidence.heartbeatAgeMs
   const isLost = liveness === 'gone' || liveness === 'silent'
+  // A container that ended a moment ago still looks alive from the next one.
+  const mayHaveEnded = liveness === 'present' && !canProveDeath(evidence)
+  const because = mayHaveEnded
+    ? `${assessment.because}; if it has ended, which cannot be seen from another host or container, the lock is free in ${humanizeDuration(remainingMs)} (its lease and kill timeout)`
+    : assessment.because
   if (!isLost) {
+    const isProbablyEnded = mayHaveEnded && evidence.presence === 'free'
     if (sourceLock.unlockingSince === null)
-      return { action: liveness === 'unknown' ? 'wait' : 'refuse', because }
+      return { action: liveness === 'unknown' || isProbablyEnded ? 'wait' : 'refuse', because }
     return { action: 'wait', because: `its command is being ended; ${because}` }
   }
   const isSilentForALease = evidence.heartbeatAgeMs > evidence.leaseMs
@@ -40,8 +48,6 @@ export function decideSourceLock(
   if (isLocal && evidence.process === 'alive' && !isSilentForALease)
     return { action: 'wait', because }
   if (isLocal) return { action: 'end-tree', because }
-  const timeoutMs = evidence.leaseMs + sourceLock.killTimeoutMs
-  const remainingMs = timeoutMs - evidence.heartbeatAgeMs
   if (remainingMs > 0) {
     const why = 'whether its command still runs cannot be seen from here'
     return {

@@ -3,14 +3,19 @@ import {
   type SourceLockDecision,
   type LockHolder,
 } from '../decide/source-lock.ts'
-import { isProvenDead, assessLiveness, TRUSTED_OBSERVER } from '../decide/liveness.ts'
+import {
+  isProvenDead,
+  assessLiveness,
+  TRUSTED_OBSERVER,
+  type ObserverHealth,
+} from '../decide/liveness.ts'
 import { AlreadyRunningError } from '../model/errors.ts'
 import type { SourceLock } from '../model/source-lock.ts'
 import type { WorkerId } from '../model/id.ts'
 import { humanizeDuration, iso } from '../model/time.ts'
 import type { ProcessIdentity, Worker } from '../model/worker.ts'
 import { isLocalProcess } from '../host/identity.ts'
-import type { LockSourceRequest, Store } from '../store/store.ts'
+import type { LockSourceRequest, Store, WorkerObservation } from '../store/store.ts'
 import { REAL_CLOCK, type Clock } from '../host/clock.ts'
 import { waitForHeartbeats } from './recover.ts'
 
@@ -23,20 +28,23 @@ export type SourceLockState = {
 
 /** Assesses the holder. Missing heartbeats count only after watching for a while: an outage may have just ended. */
 export async function inspectSourceLock(store: Store, lock: SourceLock): Promise<SourceLockState> {
-  let state = await inspectOnce(store, lock)
-  const canTake = state.advice.action === 'end-tree' || state.advice.action === 'take'
-  if (state.holder && canTake && !isProvenDead(state.holder.evidence)) {
-    state = await inspectOnce(store, lock, await waitForHeartbeats({ store, clock: REAL_CLOCK }))
-  }
-  return state
+  const inspectOnce = async (observer?: ObserverHealth): Promise<SourceLockState> =>
+    assessSourceLock(lock, lock.worker === null ? [] : await store.observations(), observer)
+  const state = await inspectOnce()
+  if (!state.holder || !canBeTaken(state) || isProvenDead(state.holder.evidence)) return state
+  return inspectOnce(await waitForHeartbeats({ store, clock: REAL_CLOCK }))
 }
 
-async function inspectOnce(
-  store: Store,
+/** Returns true if the holder is dead, as far as can be known: another process may take the lock. */
+export function canBeTaken({ advice }: SourceLockState): boolean {
+  return advice.action === 'end-tree' || advice.action === 'take'
+}
+
+export function assessSourceLock(
   lock: SourceLock,
+  observations: readonly WorkerObservation[],
   observer = TRUSTED_OBSERVER,
-): Promise<SourceLockState> {
-  const observations = lock.worker === null ? [] : await store.observations()
+): SourceLockState {
   const found = observations.find(({ worker }) => worker.id === lock.worker)
   const holder = found
     ? {
@@ -91,7 +99,7 @@ export async function acquireSourceLock(
     if (lock.worker === request.worker) return endEarlierProcesses(lock, request, options)
     const state = await inspectSourceLock(store, lock)
     const { advice, holder } = state
-    if (advice.action !== 'take' && advice.action !== 'end-tree') {
+    if (!canBeTaken(state)) {
       await onBusy(state)
       continue
     }
