@@ -46,6 +46,7 @@ const TARGET: Fields = {
   data: optional({ rule: 'any JSON', isValid: () => true }),
   cursor: optional({ rule: 'any JSON', isValid: () => true }),
   forefront: optional(BOOLEAN),
+  done: optional(BOOLEAN),
 }
 
 /** Names are rejected and not cleaned: two of them must never become one. */

@@ -75,8 +75,10 @@ export interface WorkerStore {
   finish(claims: readonly Claim[]): Promise<Outcome<void>[]>
   /** Ends claims with an error: planned again after a pause, failed, or parked. Not a crash. */
   fail(failures: readonly Failure[]): Promise<Outcome<void>[]>
-  /** Releases targets unchanged: claimable at once, and the attempt is not counted. */
-  release(claims: readonly Claim[]): Promise<Outcome<void>[]>
+  /** Releases targets unchanged: claimable at once, and the attempt is not counted. `forefront`: before all others. */
+  release(
+    claims: readonly (Claim & { readonly forefront?: boolean | undefined })[],
+  ): Promise<Outcome<void>[]>
   /** Records activity of the target's command. `artifacts`: files in its output directory; a higher number is progress. */
   reportActivity(claim: Claim, artifacts: number): Promise<Outcome<void>>
   /** Records the progress that a run with one target reports. */

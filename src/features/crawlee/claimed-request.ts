@@ -74,7 +74,8 @@ export async function push(
     // With a key each, so that a call with a lost response can be repeated.
     const call = newId()
     const sent = entries.map(({ key, data }, n) => ({ key: key ?? `push ${call} ${n}`, data }))
-    await session.store.append(id, sent)
+    const { run, group } = request?.claim ?? {}
+    await session.store.append(id, sent, run === undefined ? null : { run, group: group ?? null })
   }
 }
 

@@ -1,3 +1,4 @@
+import { unstuckCommand } from '../../lib/text/shell-command.ts'
 import type { ClaimedTarget } from '../../core/model/claim.ts'
 import type { UnstuckError } from '../../core/model/errors.ts'
 import { newId, type ClaimId, type WorkerId } from '../../core/model/id.ts'
@@ -108,12 +109,12 @@ export class QueueWorker {
     await (await heartbeat).stop()
   }
 
-  /** Puts requests back unchanged: any process can claim them at once. */
-  async release(requests: readonly ClaimedRequest[]): Promise<void> {
+  /** Puts requests back unchanged: any process can claim them at once. `forefront`: before all others. */
+  async release(requests: readonly ClaimedRequest[], forefront = false): Promise<void> {
     if (requests.length === 0) return
     for (const request of requests) request.isEnding = true
     try {
-      await this.#options.store.release(requests.map(({ claim }) => claim))
+      await this.#options.store.release(requests.map(({ claim }) => ({ ...claim, forefront })))
       for (const request of requests) this.endClaim(request, 'taken')
     } finally {
       for (const request of requests) request.isEnding = false
@@ -156,6 +157,12 @@ export class QueueWorker {
       },
       onLost: (claims) => this.#markLost(claims),
       onCancelled,
+      onPaused: (paused) =>
+        log(
+          paused
+            ? `${source} is paused (${paused.because}): no request is claimed until \`${unstuckCommand('unpause', [source])}\``
+            : `${source} is no longer paused`,
+        ),
       onFatal: (error) => (this.#fatal = error),
     })
     try {

@@ -154,14 +154,14 @@ export class RequestQueueStore {
     return null
   }
 
-  /** Requests that wait or are claimed, in no defined order. */
+  /** Requests that wait, in the order in which they are claimed, and those that are claimed now. */
   async pending(limit: number): Promise<StoredRequest[]> {
-    const found: StoredRequest[] = []
-    for await (const request of this.#allRequests(['planned', 'in_progress'])) {
-      if (found.length >= limit) break
-      found.push(request)
-    }
-    return found
+    const run = await this.run()
+    if (!run) return []
+    const keys = await this.#options.store.claimOrder(run.id, limit)
+    const targets = await this.#run.find(keys)
+    const byKey = new Map(targets.map((target) => [target.key, target]))
+    return keys.flatMap((key) => byKey.get(key) ?? []).map(targetToRequest)
   }
 
   /** Ends an attempt: handled, failed, or queued again. Returns false if the claim was lost, and nothing was saved. */
@@ -271,12 +271,12 @@ export class RequestQueueStore {
     return false
   }
 
-  async *#allRequests(statuses?: Target['status'][]): AsyncGenerator<StoredRequest> {
+  async *#allRequests(): AsyncGenerator<StoredRequest> {
     const run = await this.run()
     if (!run) return
     const { store } = this.#options
     for (let after: string | undefined; ;) {
-      const page = await store.targets(run.id, { statuses, after, limit: 200, whole: true })
+      const page = await store.targets(run.id, { after, limit: 200, whole: true })
       yield* page.items.map(targetToRequest)
       if (page.next === null) return
       after = page.next

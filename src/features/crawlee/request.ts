@@ -15,7 +15,12 @@ export type StoredRequest = {
 }
 
 /** A request to store; its other fields are stored too. */
-export type NewRequest = { readonly url: string; readonly uniqueKey: string }
+export type NewRequest = {
+  readonly url: string
+  readonly uniqueKey: string
+  /** It was handled before: it is kept and not crawled. */
+  readonly handledAt?: string | undefined
+}
 
 const ID_LENGTH = 15
 /** The maximum for a target's key. */
@@ -40,7 +45,14 @@ export function toStored(request: NewRequest): unknown {
 
 export function requestToTarget(request: NewRequest, forefront: boolean): TargetInput {
   const [key, url] = [targetKey(request.uniqueKey), escapeText(request.url)]
-  return { key, url, cursor: toStored(request), ...(forefront && { forefront }) }
+  const done = Boolean(request.handledAt)
+  return {
+    key,
+    url,
+    cursor: toStored(request),
+    ...(forefront && { forefront }),
+    ...(done && { done }),
+  }
 }
 
 /** The request for its next handler. One that had failed and was retried by an operator starts with no retries. */

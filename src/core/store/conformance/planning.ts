@@ -187,7 +187,7 @@ export function planningTests(engine: Engine): void {
     await assertCountersConsistent(store, run)
   })
 
-  test('a target enqueued in front keeps its cursor after a release or a crash, but may lose its place', async () => {
+  test('a target enqueued in front keeps its cursor and its place after a release or a crash', async () => {
     await using db = await engine.fresh()
     const store = await db.open()
     const [worker, dead] = [await registerWorker(store), await registerWorker(store)]
@@ -202,14 +202,58 @@ export function planningTests(engine: Engine): void {
 
     assertAllOk(await store.release([b!, c!]))
     const [again] = await claim(store, dead, 1)
-    assert.equal(again!.key, 'b', 'begun before, by the order of planning')
-    assert.deepEqual(again!.cursor, cursor)
+    assert.deepEqual([again!.key, again!.cursor], ['c', 'text'])
     await recoverWorker(store, dead)
     const alone = await claimOne(store, worker, { isIdle: true })
+    assert.deepEqual([alone.key, alone.cursor, alone.seq], ['c', 'text', 0])
+    await store.plan(run, [{ key: 'd', forefront: true }])
+    assertAllOk(await store.release([alone]))
 
-    assert.deepEqual([alone.key, alone.cursor, alone.seq], ['b', cursor, 0])
-    await savePage(store, alone, { done: true })
-    assert.deepEqual((await getTarget(store, alone.target)).cursor, cursor)
+    const order = await claim(store, worker, 9)
+    assert.deepEqual(
+      order.map(({ key }) => key),
+      ['d', 'b', 'a'],
+    )
+    await savePage(store, order[1]!, { done: true })
+    assert.deepEqual((await getTarget(store, b!.target)).cursor, cursor)
+    await assertCountersConsistent(store, run)
+  })
+
+  test('a target released to the front is claimed before what was put there earlier', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const worker = await registerWorker(store)
+    const run = await enqueueCrawl(store, ['a', { key: 'b', forefront: true }, 'c'])
+    const [b, a, c] = await claim(store, worker, 3)
+
+    assertAllOk(await store.release([{ ...c!, forefront: true }, b!, { ...a!, forefront: true }]))
+
+    const order = await claim(store, worker, 9)
+    assert.deepEqual(
+      order.map(({ key }) => key),
+      ['a', 'c', 'b'],
+    )
+    await assertCountersConsistent(store, run)
+  })
+
+  test('a target planned as done is counted and never claimed', async () => {
+    await using db = await engine.fresh()
+    const store = await db.open()
+    const worker = await registerWorker(store)
+    const run = await enqueueCrawl(store, ['a', { key: 'b', done: true }])
+
+    const claimed = await claim(store, worker, 9)
+    assert.deepEqual(
+      claimed.map(({ key }) => key),
+      ['a'],
+    )
+    const { done, in_progress } = (await store.run(run))!.counts.targets
+    assert.deepEqual([done, in_progress], [1, 1])
+    const [b] = await store.targetsByKey(run, ['b'])
+    assert.notEqual(b!.finishedAt, null)
+    await savePage(store, claimed[0]!, { done: true })
+    await store.settle(run)
+    assert.equal((await store.run(run))!.status, 'succeeded')
     await assertCountersConsistent(store, run)
   })
 

@@ -37,11 +37,11 @@ const END = /* sql */ `
   ended AS (
     UPDATE unstuck.target t
        SET status = e.status,
-           -- Handed back, it goes before everything else in line.
-           ready_at = CASE WHEN e.untouched THEN 'epoch'
-                           -- As what is planned in front of all others.
-                           WHEN e.forefront THEN 'epoch'::timestamptz - interval '1 microsecond'
+           -- As what is planned in front of all others.
+           ready_at = CASE WHEN e.forefront THEN 'epoch'::timestamptz - interval '1 microsecond'
                              * (round(date_part('epoch', statement_timestamp()) * 1e6) + e.n)
+                           -- Handed back, it goes before all that was never claimed, or to its place at the front.
+                           WHEN e.untouched THEN least(t.ready_at, 'epoch')
                            ELSE clock_timestamp() + e.retry_in_ms * interval '1 millisecond' END,
            finished_at = CASE WHEN e.status <> 'planned' THEN clock_timestamp() END,
            last_activity_at = CASE WHEN e.untouched THEN t.last_activity_at ELSE clock_timestamp() END,
@@ -54,13 +54,14 @@ const END = /* sql */ `
                                 ELSE greatest(t.crashes_alone - t.claimed_alone::int, 0) END
       FROM ending e
      WHERE t.id = e.target AND t.epoch = e.epoch AND t.claim_id = e.claim_id AND t.status = e.held
-    RETURNING e.n, t.run_id, t.group_name, t.status
+    RETURNING e.n, e.failed, t.run_id, t.group_name, t.status
   ),
   counted AS (
-    INSERT INTO unstuck.run_counters (run_id, group_name, writer, in_progress, planned, done, failed, parked)
+    INSERT INTO unstuck.run_counters (run_id, group_name, writer, in_progress, planned, done, failed, parked, errors)
     SELECT run_id, group_name, $1, -count(*),
            count(*) FILTER (WHERE status = 'planned'), count(*) FILTER (WHERE status = 'done'),
-           count(*) FILTER (WHERE status = 'failed'), count(*) FILTER (WHERE status = 'parked')
+           count(*) FILTER (WHERE status = 'failed'), count(*) FILTER (WHERE status = 'parked'),
+           count(*) FILTER (WHERE failed OR status = 'parked')
       FROM ended GROUP BY run_id, group_name ORDER BY run_id, group_name
     ${ADD_ON_CONFLICT}
   )
@@ -105,47 +106,27 @@ const TOUCH = sql('activity')`
   SELECT run_id FROM held
 `
 
-type ClaimEndMethods = Pick<
-  Store,
-  'finish' | 'fail' | 'release' | 'reportActivity' | 'reportProgress'
->
-
-export function claimEndMethods(db: Database): ClaimEndMethods {
+export function claimEndMethods(db: Database) {
   return {
-    finish: (claims) =>
-      end(
-        db,
-        FINISH,
-        claims.map((claim) => ({ claim, status: 'done' })),
-      ),
+    finish: (claims) => end(db, FINISH, claims, (claim) => ({ claim, status: 'done' })),
     release: (claims) =>
-      end(
-        db,
-        RELEASE,
-        claims.map((claim) => ({ claim, status: 'planned', untouched: true })),
-      ),
+      end(db, RELEASE, claims, ({ forefront, ...claim }) => {
+        return { claim, status: 'planned', untouched: true, forefront }
+      }),
     fail: (failures) =>
-      end(
-        db,
-        FAIL,
-        failures.map(({ error, becomes, nextCursor: cursor, ...claim }): Ending => {
-          if (becomes === 'parked') return { claim, status: 'parked', error }
-          const { retryInMs, forefront } = becomes === 'failed' ? { retryInMs: null } : becomes
-          return {
-            claim,
-            status: becomes === 'failed' ? 'failed' : 'planned',
-            failed: true,
-            error,
-            retryInMs,
-            forefront,
-            cursor: serializeCursor({ key: claim.target, cursor }) === null ? null : cursor,
-          }
-        }),
-      ),
+      end(db, FAIL, failures, ({ error, becomes, nextCursor, ...claim }) => {
+        if (becomes === 'parked') return { claim, status: 'parked', error }
+        // Throws for one that cannot be kept.
+        const json = serializeCursor({ key: claim.target, cursor: nextCursor })
+        const failed = { claim, failed: true, error, cursor: json === null ? null : nextCursor }
+        return becomes === 'failed'
+          ? { ...failed, status: 'failed' }
+          : { ...failed, status: 'planned', ...becomes }
+      }),
 
     reportActivity: (claim, artifacts) => note(db, TOUCH, claim, [artifacts]),
     reportProgress: (claim, { done, total }) => note(db, PROGRESS, claim, [done, total]),
-  }
+  } satisfies Partial<Store>
 }
 
 /** A sign of activity of one that still holds its claim, and what comes with it. */
@@ -164,12 +145,14 @@ async function note(
 }
 
 /** Ends claims that still hold. Returns an outcome for each. */
-async function end(
+async function end<T extends Claim>(
   db: Database,
   statement: Sql,
-  endings: readonly Ending[],
+  claims: readonly T[],
+  how: (claim: T) => Ending,
 ): Promise<Outcome<void>[]> {
-  if (endings.length === 0) return []
+  if (claims.length === 0) return []
+  const endings = claims.map(how)
   const rows = await ended(db, statement, endings)
   const done = new Set(rows.map((row) => row.n))
   const late = endings.filter((_, n) => !done.has(n))

@@ -17,19 +17,21 @@ const PLAN = sql('plan')`
     SELECT id FROM unstuck.run WHERE id = $2 AND status IN ${LIVE} FOR SHARE
   ),
   added AS (
-    INSERT INTO unstuck.target (id, run_id, key, group_name, url, data, cursor, ready_at)
+    INSERT INTO unstuck.target (id, run_id, key, group_name, url, data, cursor, status, finished_at, ready_at)
     SELECT p.id, live.id, p.key, coalesce(p.group_name, ''), p.url, p.data, p.cursor,
+           CASE WHEN p.done THEN 'done' ELSE 'planned' END, CASE WHEN p.done THEN clock_timestamp() END,
            CASE WHEN p.forefront THEN 'epoch'::timestamptz - interval '1 microsecond'
              * (round(date_part('epoch', statement_timestamp()) * 1e6) + p.n) END
       FROM live, json_to_recordset($3::json) AS p (
-             n int, id uuid, key text COLLATE "C", group_name text, url text, data jsonb, cursor jsonb, forefront boolean)
+             n int, id uuid, key text COLLATE "C", group_name text, url text, data jsonb, cursor jsonb, forefront boolean, done boolean)
      ORDER BY p.key, p.id
     ON CONFLICT (run_id, key) DO NOTHING
-    RETURNING run_id, group_name
+    RETURNING run_id, group_name, status
   ),
   counted AS (
-    INSERT INTO unstuck.run_counters (run_id, group_name, writer, planned)
-    SELECT run_id, group_name, $1, count(*) FROM added GROUP BY run_id, group_name ORDER BY run_id, group_name
+    INSERT INTO unstuck.run_counters (run_id, group_name, writer, planned, done)
+    SELECT run_id, group_name, $1, count(*) FILTER (WHERE status = 'planned'), count(*) FILTER (WHERE status = 'done')
+      FROM added GROUP BY run_id, group_name ORDER BY run_id, group_name
     ${ADD_ON_CONFLICT}
   )
   SELECT (SELECT count(*) FROM live)::int AS live, (SELECT count(*) FROM added)::int AS added
@@ -37,6 +39,7 @@ const PLAN = sql('plan')`
 const CLAIM_PLANNING = sql('plan:take')`
   UPDATE unstuck.run r SET planning_worker_id = $2
    WHERE id = $1 AND planned_at IS NULL AND status IN ${LIVE}
+     AND NOT EXISTS (SELECT FROM unstuck.source s WHERE s.source = r.source AND s.paused_at IS NOT NULL)
      AND (planning_worker_id IS NULL OR planning_worker_id = $2
           OR NOT EXISTS (SELECT FROM unstuck.worker w WHERE w.id = r.planning_worker_id AND w.ended_at IS NULL))
   RETURNING id
@@ -47,9 +50,7 @@ const FINISH_PLANNING = sql('plan:finish')`
 
 const BATCH = 5_000
 
-export function planMethods(
-  db: Database,
-): Pick<Store, 'plan' | 'claimPlanning' | 'finishPlanning'> {
+export function planMethods(db: Database) {
   return {
     plan: async (run, targets) => {
       checkTargets(targets)
@@ -61,24 +62,15 @@ export function planMethods(
     },
     claimPlanning: async (run, worker) => (await db.all(CLAIM_PLANNING, [run, worker])).length > 0,
     finishPlanning: async (run) => void (await db.all(FINISH_PLANNING, [run])),
-  }
+  } satisfies Partial<Store>
 }
 
 async function plan(db: Database, run: RunId, targets: readonly TargetInput[]): Promise<number> {
   // Ids made in the same millisecond are in no order; sorted, they keep the order in which the targets came.
   const ids = targets.map(newId).sort()
-  const rows = targets.map(
-    ({ key, group: group_name, url, data, cursor, forefront = false }, n) => ({
-      n,
-      id: ids[n],
-      key,
-      group_name,
-      url,
-      data,
-      cursor,
-      forefront,
-    }),
-  )
+  const rows = targets.map(({ group: group_name, ...target }, n) => {
+    return { n, id: ids[n], group_name, ...target }
+  })
   try {
     const [answer] = await db.writeCounts<{ live: number; added: number }>(PLAN, [
       run,

@@ -15,7 +15,8 @@ const FINISH = sql('finish')`
   ${FENCE}
 `
 export const RELEASE = sql('release')`
-  UPDATE target SET status = 'planned', ready_at = 0, last_activity_at = :now, attempts = max(attempts - 1, 0),
+  UPDATE target SET status = 'planned', ready_at = coalesce(:readyAt, min(ready_at, 0), 0),
+                    last_activity_at = :now, attempts = max(attempts - 1, 0),
                     crashes = max(crashes - 1, 0), crashes_alone = max(crashes_alone - claimed_alone, 0)
   ${FENCE}
 `
@@ -37,6 +38,7 @@ const PARK = sql('fail:park')`
                     crashes = max(crashes - 1, 0), crashes_alone = max(crashes_alone - claimed_alone, 0)
   ${FENCE}
 `
+const FAILURES: readonly Sql[] = [RETRY, GIVE_UP, PARK]
 const ACTIVE = sql('active')`
   UPDATE target SET last_activity_at = :now
   ${FENCE}
@@ -53,12 +55,7 @@ const RUN_ARTIFACTS = sql('activity:run')`
   UPDATE run SET artifacts = :artifacts WHERE id = :run AND artifacts < :artifacts
 `
 
-type ClaimEndMethods = Pick<
-  Store,
-  'finish' | 'fail' | 'release' | 'reportActivity' | 'reportProgress'
->
-
-export function claimEndMethods(db: Database): ClaimEndMethods {
+export function claimEndMethods(db: Database) {
   /** Ends claims that still hold. Returns an outcome for each. */
   const end = <T extends Claim>(
     name: string,
@@ -90,7 +87,12 @@ export function claimEndMethods(db: Database): ClaimEndMethods {
 
   return {
     finish: (claims) => end('finish', claims, () => ({ statement: FINISH, becomes: 'done' })),
-    release: (claims) => end('release', claims, () => ({ statement: RELEASE, becomes: 'planned' })),
+    release: (claims) =>
+      end('release', claims, ({ target, forefront }, tx) => ({
+        statement: RELEASE,
+        becomes: 'planned',
+        params: { readyAt: forefront ? beforeAll(tx, target) : null },
+      })),
     fail: (failures) =>
       end('fail', failures, ({ error, becomes, target, nextCursor }, tx) => {
         if (becomes === 'parked') return { statement: PARK, becomes: 'parked', params: { error } }
@@ -108,12 +110,12 @@ export function claimEndMethods(db: Database): ClaimEndMethods {
         tx.run(RUN_PROGRESS, { run, done, total })
         return done > before
       }),
-  }
+  } satisfies Partial<Store>
 }
 
 function beforeAll(tx: Connection, target: string): number | null {
   const row = tx.get<{ run_id: string }>(RUN_OF, { target })
-  return row ? firstPosition(tx, row.run_id) - 1 : null
+  return row ? firstPosition(tx, row.run_id, tx.now()) - 1 : null
 }
 
 function fence({ target, epoch, claimId }: Claim): Params {
@@ -134,7 +136,8 @@ export function endClaim(
     ...params,
   })
   if (row) {
-    addCounts(tx, row.run_id, row.group_name, { in_progress: -1, [becomes]: 1 }, now)
+    const errors = Number(FAILURES.includes(statement))
+    addCounts(tx, row.run_id, row.group_name, { in_progress: -1, [becomes]: 1, errors }, now)
     return { ok: true, value: undefined }
   }
   const stands = claimState(tx, claim)

@@ -3,14 +3,15 @@ import { targetColumns, toClaimed, type ClaimedRow } from '../rows.ts'
 import type { ClaimRequest, Store } from '../store.ts'
 import { sql, type Connection, type Database } from './database.ts'
 import { mayClaim } from './may-claim.ts'
-import { LIVE } from './runs.ts'
+import { LIVE, NOT_PAUSED } from './runs.ts'
 import { addCounts } from './counters.ts'
 
 const CLAIM_COLUMNS = /* sql */ `
   ${targetColumns('target')}, target.next_url, target.cursor, target.data
 `
 const RUN = sql('claim:run')`
-  SELECT id, status, reopened_at FROM run WHERE source = :source AND kind = 'crawl' AND status IN ${LIVE}
+  SELECT id, status, reopened_at FROM run
+   WHERE source = :source AND kind = 'crawl' AND status IN ${LIVE} AND ${NOT_PAUSED}
 `
 /** What this worker already holds under the ids of the call: the reply to an earlier call got lost. */
 export const HELD = sql('claim:held')`
@@ -37,7 +38,7 @@ const FRESH = sql('claim:fresh')`
 export const CLAIM_TARGET = sql('claim:take')`
   UPDATE target
      SET status = 'in_progress', epoch = epoch + 1, claim_id = :claimId, worker_id = :worker,
-         claimed_at = :now, last_activity_at = :now, ready_at = NULL, claimed_alone = :claimedAlone,
+         claimed_at = :now, last_activity_at = :now, claimed_alone = :claimedAlone,
          attempts = attempts + 1, crashes = crashes + 1, crashes_alone = crashes_alone + :claimedAlone
    WHERE id = :id AND status = 'planned'
   RETURNING ${CLAIM_COLUMNS}
@@ -66,13 +67,13 @@ export function claimMethods(db: Database): Pick<Store, 'claim'> {
 
 function isAnythingToClaim(tx: Connection, request: ClaimRequest): boolean {
   const run = tx.get<{ id: string }>(RUN, { source: request.source })
-  if (!run) return false
   const now = tx.now()
   const { worker, claimIds } = request
   return Boolean(
-    tx.get(FRESH, { run: run.id, limit: 1 }) ||
-    tx.get(DUE, { run: run.id, now, limit: 1 }) ||
-    (request.isIdle && tx.get(CRASHED_BEFORE, { run: run.id, now })) ||
+    (run &&
+      (tx.get(FRESH, { run: run.id, limit: 1 }) ||
+        tx.get(DUE, { run: run.id, now, limit: 1 }) ||
+        (request.isIdle && tx.get(CRASHED_BEFORE, { run: run.id, now })))) ||
     tx.get(HELD, { worker, claimIds: JSON.stringify(claimIds) }),
   )
 }

@@ -17,7 +17,7 @@ export const LIVE = `('queued', 'running', 'interrupted')`
 /** A run with its counters. `owner` is the worker of a run with one target. */
 const COLUMNS = (texts: string): string => /* sql */ `
   r.id, r.source, r.kind, r.status, r.policy, r.created_at, r.started_at, r.resumed_at, r.reopened_at, r.planned_at,
-  r.finished_at, r.progress_done, r.progress_total, r.resumes, r.retries, r.retry_of, ${texts},
+  r.finished_at, r.acknowledged_at, ${PAUSED}, r.progress_done, r.progress_total, r.resumes, r.retries, r.retry_of, ${texts},
   r.artifacts, r.profile,
   CASE r.kind WHEN 'single' THEN
     (SELECT worker_id FROM target WHERE run_id = r.id AND status = 'in_progress')
@@ -52,8 +52,8 @@ const INSERT = sql('enqueue:insert')`
 `
 const IS_LIVE = sql('plan:live')`SELECT 1 FROM run WHERE id = :run AND status IN ${LIVE}`
 const INSERT_TARGET = sql('plan:insert')`
-  INSERT INTO target (id, run_id, key, group_name, url, data, cursor, ready_at, last_activity_at)
-  VALUES (:id, :run, :key, :group_name, :url, :data, :cursor, :readyAt, :now)
+  INSERT INTO target (id, run_id, key, group_name, url, data, cursor, status, ready_at, finished_at, last_activity_at)
+  VALUES (:id, :run, :key, :group_name, :url, :data, :cursor, :status, :readyAt, iif(:status = 'done', :now, NULL), :now)
   ON CONFLICT (run_id, key) DO NOTHING
 `
 // What was begun before waits since 0; what is put in front of that, since before then.
@@ -160,30 +160,31 @@ export function insertTargets(
   targets: readonly (TargetInput & { readonly id?: string })[],
 ): number {
   const now = tx.now()
-  const added = new Map<string, Required<Pick<CountChange, 'planned'>>>()
+  const added = new Map<string, { planned: number; done: number }>()
   // Ids made in one millisecond are in no order; sorted, they keep the order of planning, which is that of claiming.
   const ids = targets.map(({ id }) => id ?? newId()).sort()
-  let foremost = targets.some((target) => target.forefront) ? firstPosition(tx, run) : 0
+  let foremost = targets.some((target) => target.forefront) ? firstPosition(tx, run, now) : 0
   let count = 0
   for (const [n, target] of targets.entries()) {
     const { key, group: group_name = '', url = null } = target
     const [cursor, readyAt] = [serializeCursor(target), target.forefront ? --foremost : null]
     const place = url === null ? null : cleanText(url)
     const data = serializeData(target)
-    const row = { id: ids[n]!, run, key, group_name, url: place, data, cursor, readyAt, now }
-    if (tx.run(INSERT_TARGET, row) === 0) continue
+    const status = target.done ? 'done' : 'planned'
+    const row = { id: ids[n]!, run, key, group_name, url: place, data, cursor, status }
+    if (tx.run(INSERT_TARGET, { ...row, readyAt, now }) === 0) continue
     count++
-    const change = added.get(group_name)
-    if (change) change.planned++
-    else added.set(group_name, { planned: 1 })
+    const change = added.get(group_name) ?? { planned: 0, done: 0 }
+    change[status]++
+    added.set(group_name, change)
   }
   for (const [group_name, change] of added) addCounts(tx, run, group_name, change, now)
   return count
 }
 
-/** When the first in line became ready, at most 0: what is to go before it became so earlier. */
-export function firstPosition(tx: Connection, run: string): number {
-  return tx.get<{ ready_at: number }>(FIRST_POSITION, { run })?.ready_at ?? 0
+/** A position before all that waits, and before what was put in front earlier and is claimed now. */
+export function firstPosition(tx: Connection, run: string, now: number): number {
+  return Math.min(tx.get<{ ready_at: number }>(FIRST_POSITION, { run })?.ready_at ?? 0, -now)
 }
 
 /** The one target of a run that has only one, which is planned with it. */

@@ -71,6 +71,26 @@ const RENAME = sql('storage:rename')`
 `
 const DROP = sql('storage:drop')`DELETE FROM unstuck.crawlee_storage WHERE id = $1 RETURNING id`
 
+// One that was claimed during a crash is claimed alone, by a process that holds no other: it comes after the rest.
+export const CLAIM_ORDER = sql('queue:claim-order')`
+  SELECT key FROM (
+    (SELECT 1 AS part, ready_at, id, key FROM unstuck.target
+      WHERE run_id = $1 AND status = 'planned' AND crashes = 0 AND ready_at < 'infinity'
+      ORDER BY ready_at, id LIMIT $2)
+    UNION ALL
+    (SELECT 2 AS part, ready_at, id, key FROM unstuck.target
+      WHERE run_id = $1 AND status = 'planned' AND crashes = 0 AND ready_at IS NULL
+      ORDER BY ready_at, id LIMIT $2)
+    UNION ALL
+    (SELECT 3 AS part, ready_at, id, key FROM unstuck.target
+      WHERE run_id = $1 AND status = 'planned' AND crashes > 0 ORDER BY ready_at, id LIMIT $2)
+    UNION ALL
+    (SELECT 4 AS part, NULL AS ready_at, id, key FROM unstuck.target
+      WHERE run_id = $1 AND status = 'in_progress' ORDER BY id LIMIT $2)
+  ) AS parts
+   ORDER BY part, ready_at, id LIMIT $2
+`
+
 const NOT_UNIQUE = '23505'
 
 export function crawleeMethods(db: Database): CrawleeStore {
@@ -113,6 +133,9 @@ export function crawleeMethods(db: Database): CrawleeStore {
     },
 
     dropStorage: async (id) => isId(id) && (await db.all(DROP, [id])).length === 1,
+
+    claimOrder: async (run, limit) =>
+      (await db.all<{ key: string }>(CLAIM_ORDER, [run, limit])).map(({ key }) => key),
   }
 }
 
@@ -126,24 +149,27 @@ const MODIFY = (ids: string): string => /* sql */ `
                    FOR NO KEY UPDATE SKIP LOCKED)
 `
 // xmax is set on a row that existed and was locked for its update.
-const SAVED = (first: number): string => /* sql */ `
+// $1 run, $2 group, $3 to $5 the entries.
+const SAVED = /* sql */ `
   saved AS (
-    INSERT INTO unstuck.crawlee_dataset_entry (storage_id, key, data)
-    SELECT storage_id, key, data::json
-      FROM unnest($${first}::uuid[], $${first + 1}::text[], $${first + 2}::text[])
+    INSERT INTO unstuck.crawlee_dataset_entry (storage_id, key, data, source, run_id, group_name)
+    SELECT storage_id, key, data::json, (SELECT source FROM unstuck.run WHERE id = $1), $1, $2
+      FROM unnest($3::uuid[], $4::text[], $5::text[])
            WITH ORDINALITY AS e (storage_id, key, data, nth)
      ORDER BY nth
-    ON CONFLICT (storage_id, key) WHERE key IS NOT NULL DO UPDATE SET data = excluded.data
+    ON CONFLICT (storage_id, key) WHERE key IS NOT NULL DO UPDATE SET
+      data = excluded.data, source = excluded.source, run_id = excluded.run_id, group_name = excluded.group_name,
+      version = crawlee_dataset_entry.version + 1, changed_at = excluded.changed_at
     RETURNING xmax = 0 AS is_new
   ),
-  modified AS (${MODIFY(`$${first}::uuid[]`)})
+  modified AS (${MODIFY('$3::uuid[]')})
 `
-const APPEND = sql('dataset:append')`WITH ${SAVED(1)} SELECT count(*) FROM saved`
-// $1 writer, $2 run, $3 group.
+const APPEND = sql('dataset:append')`WITH ${SAVED} SELECT count(*) FROM saved`
+// $6 writer.
 const APPEND_AND_COUNT = sql('dataset:append-and-count')`
-  WITH ${SAVED(4)}
+  WITH ${SAVED}
   INSERT INTO unstuck.run_counters (run_id, group_name, writer, items_new, items_updated)
-  SELECT $2, $3, $1, count(*) FILTER (WHERE is_new), count(*) FILTER (WHERE NOT is_new) FROM saved
+  SELECT $1, $2, $6, count(*) FILTER (WHERE is_new), count(*) FILTER (WHERE NOT is_new) FROM saved
   ${ADD_ON_CONFLICT}
 `
 // The subquery reads only the index up to the offset: entries before it may be large.
@@ -167,13 +193,15 @@ const BATCH_CHARACTERS = 16_000_000
 
 function datasetMethods(db: Database): Pick<CrawleeStore, 'append' | 'appending' | 'entries'> {
   return {
-    append: async (dataset, entries) => {
+    append: async (dataset, entries, from) => {
+      const origin = [from?.run ?? null, from?.group ?? '']
       const [first, ...more] = batches(readEntries(entries.map((entry) => ({ ...entry, dataset }))))
       if (!first) return
       try {
-        if (more.length === 0) return void (await db.all(APPEND, columns(first)))
+        if (more.length === 0) return void (await db.all(APPEND, [...origin, ...columns(first)]))
         await db.transaction('dataset:append', async (connection) => {
-          for (const batch of [first, ...more]) await connection.all(APPEND, columns(batch))
+          for (const batch of [first, ...more])
+            await connection.all(APPEND, [...origin, ...columns(batch)])
         })
       } catch (error) {
         throw entryError(error, [dataset])
@@ -185,7 +213,7 @@ function datasetMethods(db: Database): Pick<CrawleeStore, 'append' | 'appending'
       const append: InTransaction = async (tx) => {
         try {
           for (const batch of kept) {
-            const values = [writerOf(tx), run, group ?? '', ...columns(batch)]
+            const values = [run, group ?? '', ...columns(batch), writerOf(tx)]
             await tx.query(APPEND_AND_COUNT.text, values)
           }
         } catch (error) {

@@ -17,6 +17,7 @@ import {
   toStorage,
   type CrawleeStore,
   type Entry,
+  type EntryOrigin,
   type StorageRow,
 } from './store.ts'
 
@@ -51,6 +52,25 @@ const RENAME = sql('storage:rename')`
   UPDATE crawlee_storage SET name = :name, modified_at = :now, accessed_at = :now WHERE id = :id
 `
 const DROP = sql('storage:drop')`DELETE FROM crawlee_storage WHERE id = :id`
+
+// One that was claimed during a crash is claimed alone, by a process that holds no other: it comes after the rest.
+export const CLAIM_ORDER = sql('queue:claim-order')`
+  SELECT key FROM (
+    SELECT * FROM (SELECT 1 AS part, ready_at, id, key FROM target
+      WHERE run_id = :run AND status = 'planned' AND crashes = 0 AND ready_at IS NOT NULL
+      ORDER BY ready_at, id LIMIT :limit)
+    UNION ALL
+    SELECT * FROM (SELECT 2 AS part, ready_at, id, key FROM target
+      WHERE run_id = :run AND status = 'planned' AND crashes = 0 AND ready_at IS NULL
+      ORDER BY id LIMIT :limit)
+    UNION ALL
+    SELECT * FROM (SELECT 3 AS part, ready_at, id, key FROM target
+      WHERE run_id = :run AND status = 'planned' AND crashes > 0 ORDER BY ready_at, id LIMIT :limit)
+    UNION ALL
+    SELECT * FROM (SELECT 4 AS part, NULL AS ready_at, id, key FROM target
+      WHERE run_id = :run AND status = 'in_progress' ORDER BY id LIMIT :limit)
+  ) ORDER BY part, ready_at, id LIMIT :limit
+`
 
 export function crawleeMethods(db: Database): CrawleeStore {
   return {
@@ -94,6 +114,9 @@ export function crawleeMethods(db: Database): CrawleeStore {
     },
 
     dropStorage: (id) => db.write('storage:drop', (tx) => tx.run(DROP, { id }) === 1),
+
+    claimOrder: async (run, limit) =>
+      db.read((tx) => tx.all<{ key: string }>(CLAIM_ORDER, { run, limit }).map(({ key }) => key)),
   }
 }
 
@@ -101,12 +124,16 @@ export function crawleeMethods(db: Database): CrawleeStore {
 
 // Most entries are new, so that is tried first and costs one statement.
 const ADD = sql('dataset:add')`
-  INSERT INTO crawlee_dataset_entry (storage_id, key, data) VALUES (?1, ?2, ?3)
+  INSERT INTO crawlee_dataset_entry (storage_id, key, data, source, run_id, group_name, saved_at, changed_at)
+  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7)
   ON CONFLICT (storage_id, key) WHERE key IS NOT NULL DO NOTHING
 `
 const REPLACE = sql('dataset:replace')`
-  UPDATE crawlee_dataset_entry SET data = ?3 WHERE storage_id = ?1 AND key = ?2
+  UPDATE crawlee_dataset_entry
+     SET data = ?3, source = ?4, run_id = ?5, group_name = ?6, version = version + 1, changed_at = ?7
+   WHERE storage_id = ?1 AND key = ?2
 `
+const SOURCE_OF = sql('dataset:source')`SELECT source FROM run WHERE id = :run`
 const MODIFY = sql('storage:modify')`
   UPDATE crawlee_storage SET modified_at = :now, accessed_at = :now WHERE id = :id
 `
@@ -127,9 +154,9 @@ export const ENTRIES_NEWEST_FIRST = LIST_ENTRIES('DESC')
 
 function datasetMethods(db: Database): Pick<CrawleeStore, 'append' | 'appending' | 'entries'> {
   return {
-    append: async (dataset, entries) => {
+    append: async (dataset, entries, from = null) => {
       const kept = readEntries(entries.map((entry) => ({ ...entry, dataset })))
-      if (kept.length > 0) await db.write('dataset:append', (tx) => void save(tx, kept))
+      if (kept.length > 0) await db.write('dataset:append', (tx) => void save(tx, kept, from))
     },
 
     appending: (run, entries, group = null) => {
@@ -137,7 +164,8 @@ function datasetMethods(db: Database): Pick<CrawleeStore, 'append' | 'appending'
       return () => {
         if (kept.length === 0) return
         // The only writing connection: it is in the page's transaction while this runs.
-        addCounts(db.writer, run, group ?? '', save(db.writer, kept), db.writer.now())
+        const counts = save(db.writer, kept, { run, group })
+        addCounts(db.writer, run, group ?? '', counts, db.writer.now())
       }
     },
 
@@ -159,15 +187,20 @@ function datasetMethods(db: Database): Pick<CrawleeStore, 'append' | 'appending'
 function save(
   tx: Connection,
   entries: readonly Entry[],
+  from: EntryOrigin | null,
 ): { items_new: number; items_updated: number } {
   const counts = { items_new: 0, items_updated: 0 }
   const now = tx.now()
   for (const id of new Set(entries.map(({ dataset }) => dataset))) {
     if (tx.run(MODIFY, { id, now }) === 0) throw storageNotFound(id)
   }
+  const run = from?.run ?? null
+  const source =
+    run === null ? null : (tx.get<{ source: string }>(SOURCE_OF, { run })?.source ?? null)
   for (const { dataset, key, data } of entries) {
-    if (tx.run(ADD, [dataset, key, data]) === 1) counts.items_new++
-    else counts.items_updated += tx.run(REPLACE, [dataset, key, data])
+    const values = [dataset, key, data, source, run, from?.group ?? '', now]
+    if (tx.run(ADD, values) === 1) counts.items_new++
+    else counts.items_updated += tx.run(REPLACE, values)
   }
   return counts
 }

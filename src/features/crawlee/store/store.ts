@@ -27,8 +27,9 @@ export interface CrawleeStore {
    * Stores all entries or none. An entry replaces the one with its key, in its place. Throws `UsageError` for text that is
    * not JSON, `NotFoundError` if the dataset is gone. Entries without a key are stored twice when the call is repeated:
    * where a response can get lost, give them keys, or store them with a page.
+   * `from`: the request whose handler pushed them.
    */
-  append(dataset: Id, entries: readonly DatasetEntry[]): Promise<void>
+  append(dataset: Id, entries: readonly DatasetEntry[], from?: EntryOrigin | null): Promise<void>
   /**
    * Returns a function that appends inside the transaction of a checkpoint of the same store. The entries count as items
    * of the run and the target's group: as new, or as updated where the key exists.
@@ -38,6 +39,9 @@ export interface CrawleeStore {
     dataset: Id,
     page: { offset: number; limit: number; desc: boolean },
   ): Promise<{ total: number; items: string[] }>
+
+  /** Returns keys of targets of a run in the order in which they are claimed; last, those that are claimed now. */
+  claimOrder(run: RunId, limit: number): Promise<string[]>
 
   // — Records —
 
@@ -101,6 +105,12 @@ export type DatasetEntry = {
   readonly key: string | null
   /** JSON. */
   readonly data: string
+}
+
+/** The request whose handler pushed an entry. */
+export type EntryOrigin = {
+  readonly run: RunId
+  readonly group: string | null
 }
 
 export type RecordContent = {

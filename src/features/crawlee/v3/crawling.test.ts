@@ -10,13 +10,15 @@ import {
   type BasicCrawlerOptions,
 } from '@crawlee/cheerio'
 import { createHandler } from '../../../http.ts'
+import { open } from '../../../index.ts'
 import type { Run } from '../../../core/model/run.ts'
-import { resetFailed } from '../../../core/recovery/operator-actions.ts'
+import { resetFailed } from '../../../operator/actions.ts'
 import { rewind } from '../../../presenters/target-actions.ts'
 import type { Store } from '../../../core/store/store.ts'
 import { isLong } from '../../../testing/long-tests.ts'
 import { postgresEngine } from '../../../testing/postgres-engine.ts'
 import { sqliteEngine } from '../../../testing/sqlite-engine.ts'
+import { unstuck as unstuckCommand } from '../../../testing/unstuck-cli.ts'
 import type { TestDatabase } from '../../../testing/test-database.ts'
 import { crawleeStorage, type CrawleeStorage, type CrawleeStorageOptions } from './storage.ts'
 
@@ -125,6 +127,49 @@ for (const engine of isLong ? [sqliteEngine, postgresEngine] : [sqliteEngine]) {
       const { items: now } = await dataset.getData()
       assert.deepEqual(now.at(-1), { url: urls(2)[1], retries: 0 })
       assert.equal((await runOf('letters')).status, 'succeeded')
+    })
+
+    test('items lists what handlers pushed, by run and with the name of the dataset', async () => {
+      await using storage = await openStorage({
+        itemKey: ({ sku }) => sku as string | undefined,
+      })
+      const { crawler, dataset } = await makeCrawler(storage, 'listed', {
+        maxConcurrency: 1,
+        maxRequestRetries: 0,
+        requestHandler: async ({ request, pushData }) => {
+          await pushData({ url: request.url }, 'listed')
+          if (request.url === urls(3)[2]) throw new Error('the site says no')
+          await dataset.pushData({ sku: 'same', by: request.url })
+        },
+        failedRequestHandler: ({ request }) => dataset.pushData({ gaveUp: request.url }),
+      })
+      await crawler.run(urls(3))
+      await dataset.pushData({ outside: true })
+      const { id } = await runOf('listed')
+      await using unstuck = await open({ db: database.url, config: false })
+
+      const all = await unstuck.items('crawlee/listed')
+      assert.deepEqual(
+        all.items.map(({ data, run, dataset }) => ({ data, run, dataset })),
+        [
+          { url: urls(3)[0] },
+          { sku: 'same', by: urls(3)[1] },
+          { url: urls(3)[1] },
+          { gaveUp: urls(3)[2] },
+        ].map((data) => ({ data, run: id, dataset: 'listed' })),
+      )
+      const { key, version } = all.items[1]!
+      assert.deepEqual([key, version], ['same', 2])
+      for (const item of all.items) assert.match(item.key, /^(same|\d+)$/)
+      const rest = await unstuck.items({ source: 'crawlee/listed' }, { run: id, limit: 2 })
+      assert.deepEqual(rest.items, all.items.slice(0, 2))
+      const next = await unstuck.items('crawlee/listed', { after: rest.next! })
+      assert.deepEqual(next.items, all.items.slice(2))
+      const { stdout } = await unstuckCommand(
+        ['items', 'crawlee/listed', '--format', 'csv', '--db', database.url],
+        { cwd: import.meta.dirname },
+      )
+      assert.match(stdout, /^key,url,run,group,.*,dataset,data\.url,sku,by,gaveUp\n/)
     })
 
     test('an item with a key that comes again takes the place of the one before', async () => {

@@ -3,7 +3,7 @@ import type * as crawlee from '@crawlee/types'
 import { UsageError } from '../../../core/model/errors.ts'
 import type { CrawleeSession } from '../session.ts'
 import { queueSource } from '../queue-run.ts'
-import { requestId, type NewRequest } from '../request.ts'
+import { isHandled, requestId, type NewRequest } from '../request.ts'
 import type { RequestQueueStore, RequestResult } from '../request-queue-store.ts'
 import { commonInfo, NamedStorage, type StorageType } from './named-storage.ts'
 
@@ -92,12 +92,16 @@ export class RequestQueue
   }
 
   /** Crawlee puts a request back and unlocks it afterwards, when another process may have claimed it. */
-  async deleteRequestLock(id: string): Promise<void> {
+  async deleteRequestLock(
+    id: string,
+    { forefront = false }: crawlee.DeleteRequestLockOptions = {},
+  ): Promise<void> {
     if (this.#requeued.delete(id)) throw notClaimedError(id)
     const queueStore = await this.#queueStore()
     const claimed = this.#claimed(queueStore, id)
     if (claimed?.state !== 'held') throw notClaimedError(id)
-    await queueStore.worker.release([claimed])
+    await queueStore.worker.release([claimed], forefront)
+    if (forefront) queueStore.worker.expectForefront(1)
   }
 
   async addRequest(
@@ -152,11 +156,15 @@ export class RequestQueue
     request: crawlee.UpdateRequestSchema,
     forefront: boolean,
   ): Promise<crawlee.QueueOperationInfo> {
-    if (!(await queueStore.find(request.uniqueKey))) return this.addRequest(request, { forefront })
-    if (!queueStore.worker.wasLost(request.id))
+    const target = await queueStore.find(request.uniqueKey)
+    if (!target) return this.addRequest(request, { forefront })
+    if (!isHandled(target) && !queueStore.worker.wasLost(request.id))
       throw new UsageError(
-        `Request ${request.id} was not locked by this process. Crawlee's old queue, which knows no locks ` +
-          '(experiments: { requestLocking: false }), cannot be used with this storage.',
+        target.status === 'in_progress'
+          ? `Request ${request.id} is being handled by another process: only that one can end it.`
+          : `Request ${request.id} is not locked by this process: lock it with fetchNextRequest(), which returns the ` +
+              "next one, or with a crawler. Crawlee's old queue without locks (experiments: { requestLocking: false }) " +
+              'cannot be used with this storage.',
       )
     return { requestId: request.id, wasAlreadyPresent: true, wasAlreadyHandled: true }
   }

@@ -155,6 +155,75 @@ const CASES: Record<string, Case> = {
     return [await lock(queue, 1), await lock(queue, 1), await lock(queue, 1)]
   },
 
+  'a request that is unlocked to the forefront is the next': async (client, name) => {
+    const queue = await queueOf(client, name)
+    await queue.batchAddRequests([request('a'), request('b'), request('c')])
+    await queue.addRequest(request('d'), { forefront: true })
+    await lock(queue, 3)
+    await queue.deleteRequestLock(await idOf(queue, 'a'))
+    await queue.deleteRequestLock(await idOf(queue, 'b'), { forefront: true })
+    return [await lock(queue, 1), await lock(queue, 1), await lock(queue, 1)]
+  },
+
+  'a request that is unlocked keeps its place at the forefront': async (client, name) => {
+    const queue = await queueOf(client, name)
+    await queue.batchAddRequests([request('a'), request('b')])
+    await lock(queue, 1)
+    await queue.addRequest(request('c'), { forefront: true })
+    await lock(queue, 1)
+    await queue.deleteRequestLock(await idOf(queue, 'a'))
+    await queue.deleteRequestLock(await idOf(queue, 'c'))
+    return [await lock(queue, 1), await lock(queue, 1), await lock(queue, 1)]
+  },
+
+  'a request that is added as handled is not crawled': async (client, name) => {
+    const queue = await queueOf(client, name)
+    const handledAt = '2026-01-02T03:04:05.678Z'
+    const added = await queue.addRequest(request('a', { handledAt }))
+    const batch = await queue.batchAddRequests([request('b', { handledAt }), request('c')])
+    return [
+      added,
+      batch,
+      await queue.addRequest(request('a')),
+      await queue.getRequest(await idOf(queue, 'a')),
+      await lock(queue),
+      await counts(queue),
+    ]
+  },
+
+  'an unknown request that is updated as handled is not crawled': async (client, name) => {
+    const queue = await queueOf(client, name)
+    const id = await idOf(await queueOf(client, `${name} too`), 'a')
+    const handledAt = '2026-01-02T03:04:05.678Z'
+    return [
+      await queue.updateRequest({ ...request('a', { handledAt }), id }),
+      await lock(queue),
+      await counts(queue),
+    ]
+  },
+
+  'a request that is marked as handled twice stays handled': async (client, name) => {
+    const queue = await queueOf(client, name)
+    await queue.addRequest(request('a'))
+    await lock(queue)
+    const handledAt = '2026-01-02T03:04:05.678Z'
+    return [
+      await update(queue, 'a', { handledAt }),
+      await update(queue, 'a', { handledAt }),
+      await counts(queue),
+      await lock(queue),
+    ]
+  },
+
+  'the head is listed in the order in which it is claimed': async (client, name) => {
+    const queue = await queueOf(client, name)
+    await queue.batchAddRequests([request('a'), request('b'), request('c')])
+    await queue.addRequest(request('d'), { forefront: true })
+    await queue.addRequest(request('e'), { forefront: true })
+    const { items } = await queue.listHead({ limit: 4 })
+    return [items.map(({ uniqueKey }) => uniqueKey), await lock(queue, 4)]
+  },
+
   'an update of an unknown request adds it, and a wrong id is refused': async (client, name) => {
     const queue = await queueOf(client, name)
     const id = await idOf(queue, 'a')

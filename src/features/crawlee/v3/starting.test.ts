@@ -11,7 +11,7 @@ import {
 import { EXIT } from '../../../core/model/exit-codes.ts'
 import { shortId } from '../../../core/model/id.ts'
 import type { Run } from '../../../core/model/run.ts'
-import { cancel } from '../../../core/recovery/operator-actions.ts'
+import { cancel } from '../../../operator/actions.ts'
 import { hasRecord, withStorages, type StorageDatabase } from '../store/store.ts'
 import { isLong } from '../../../testing/long-tests.ts'
 import { postgresEngine } from '../../../testing/postgres-engine.ts'

@@ -107,3 +107,26 @@ for (const engine of [sqliteEngine, postgresEngine]) {
     assert.deepEqual([targets.done, targets.failed, pages], [2, 1, 2])
   })
 }
+
+for (const engine of [sqliteEngine, postgresEngine]) {
+  test(`a request that another process has locked, or none, is not marked as handled on ${engine.name}, and the error gives the reason`, async () => {
+    await using database = await engine.empty()
+    await using storageClient = await crawleeStorage({ db: database.url, log: () => {} })
+    await using other = await crawleeStorage({ db: database.url, log: () => {} })
+    const config = new Configuration({ storageClient })
+    const queue = await RequestQueue.open('shop', { config })
+    await queue.addRequests([{ url: 'https://a.example/' }, { url: 'https://b.example/' }])
+    const { id } = await storageClient.requestQueues().getOrCreate('shop')
+    const theirs = other.requestQueue(id)
+    const { items } = await theirs.listAndLockHead({ limit: 1, lockSecs: 60 })
+    const waiting = await queue.addRequest({ url: 'https://c.example/' })
+
+    const [locked, free] = [items[0]!.id, waiting.requestId]
+    const markHandled = async (request: string): Promise<unknown> =>
+      queue.markRequestHandled((await queue.getRequest(request))!)
+    await assert.rejects(markHandled(locked), /is being handled by another process/)
+    await assert.rejects(markHandled(free), /is not locked by this process: .*fetchNextRequest/)
+
+    assert.equal((await queue.getInfo())!.handledRequestCount, 0)
+  })
+}
