@@ -17,6 +17,7 @@ export type {
   AdoptedColumns,
   AdoptedOptions,
   AdoptedStatuses,
+  StatusValue,
   UserRow,
 } from './features/adopted/mapping.ts'
 export type { AlertOptions, ChannelOptions, WebhookOptions } from './features/alerts/config.ts'
@@ -35,6 +36,7 @@ export {
   PageRejectedError,
   PlanChangedError,
   RefusedError,
+  SourcePausedError,
   StoppingError,
   UnstuckError,
   UsageError,

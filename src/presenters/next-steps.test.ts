@@ -34,6 +34,7 @@ function snapshot({ run = {}, target, owner }: Case): Snapshot {
       hasProgress: false,
       isComplete: false,
       isReopened: false,
+      isPaused: false,
       traits: STANDARD_TRAITS,
       ...run,
     },
@@ -135,6 +136,7 @@ const cases: [string, Case, Action, (keyof Policy)[], RegExp][] = [
     /`unstuck unpark`/,
   ],
   ['no owner, young', {}, 'wait', ['abandonAfterMs'], /counts as dead in 23 h/],
+  ['queued, old', { run: { ...old, status: 'queued' } }, 'wait', [], /^A worker that starts/],
   [
     'no owner, old',
     { run: old },
@@ -242,6 +244,7 @@ const anySnapshot: fc.Arbitrary<Snapshot> = fc.record({
     hasProgress: fc.boolean(),
     isComplete: fc.constant(false),
     isReopened: fc.boolean(),
+    isPaused: fc.constant(false),
     traits: fc.constantFrom(STANDARD_TRAITS, makeRowTraits()),
   }),
   target: fc.option(

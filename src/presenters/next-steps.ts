@@ -22,13 +22,15 @@ export function explainNextSteps(
   const { run, target, owner } = snapshot
   const byItself = run.traits.recoveredBy === 'server' ? RECOVERED_BY_SERVER : RECOVERED_BY_WORKER
   const isOwnProgram = run.traits.continuedBy === 'own-program'
-  const takenUp = isOwnProgram ? CONTINUED_BY_OWN_PROGRAM : 'A worker that starts takes it up.'
+  const takenUp = isOwnProgram ? CONTINUED_BY_OWN_PROGRAM : CONTINUED_BY_WORKER
+  if (run.isPaused && isLive(run.status)) return { policy: [], changes: [PAUSED] }
   switch (action) {
     case 'leave':
       if (target && target.status !== 'in_progress') {
         return { policy: [], changes: nextStepsOfTarget(target.status, run) }
       }
       if (!isLive(run.status)) return { policy: [], changes: [isOwnProgram ? ENDED_ROW : ENDED] }
+      if (run.isComplete) return { policy: [], changes: [COMPLETE] }
       return owner
         ? nextStepsWhileAlive(snapshot, policy, now)
         : { policy: [], changes: [isOwnProgram ? REOPENED_ROW : REOPENED] }
@@ -84,6 +86,8 @@ export function explainNextSteps(
         ],
       }
     case 'wait': {
+      if (run.status === 'queued') return { policy: [], changes: [takenUp] }
+      if (run.traits.isUndated) return { policy: [], changes: [takenUp, UNDATED] }
       const left = policy.abandonAfterMs - (now - run.createdAt)
       const stale = msUntilStale(run, policy, now)
       return {
@@ -124,11 +128,24 @@ const RECOVERED_BY_WORKER =
   'Any worker that runs does this within a second; `unstuck recover` does it now.'
 const RECOVERED_BY_SERVER =
   '`unstuck serve` does this within a minute of its time; `unstuck recover` does it now.'
+const PAUSED = 'It goes on when `unstuck unpause SOURCE` ends the pause of its source.'
 const CONTINUED_BY_OWN_PROGRAM = 'Your own program continues it, or takes it up.'
+const CONTINUED_BY_WORKER = 'A worker that starts takes it up.'
 const ENDED_ROW = 'It has ended: only an operator or your own program opens it again.'
 const ENDED = 'It has ended: only an operator opens it again (`unstuck resume`, `unstuck retry`).'
+const COMPLETE =
+  'Nothing of it is left to do: its worker, the next start, or `unstuck recover` ends it.'
 const REOPENED = 'It is not ended automatically until a worker has claimed it again.'
+const UNKNOWN =
+  'The next sign of life makes it healthy again. Without one, recovery decides when it can tell.'
+const UNDATED = 'It never counts as dead by age: map a column with a time, such as `startedAt`.'
+
 const REOPENED_ROW = 'It is not ended automatically until it has made progress.'
+
+/** True for the sentence that only names what continues a run. */
+export function isContinuation(change: string): boolean {
+  return change === CONTINUED_BY_WORKER || change === CONTINUED_BY_OWN_PROGRAM
+}
 
 /** How long a running run without a known owner may still be idle; null: no limit. */
 function msUntilStale(run: Snapshot['run'], policy: Policy, now: Millis): number | null {
@@ -162,7 +179,12 @@ function nextStepsOfTarget(
   }
 }
 
-function nextStepsWhileAlive({ run, target }: Snapshot, policy: Policy, now: Millis): NextSteps {
+function nextStepsWhileAlive(
+  { run, target, owner }: Snapshot,
+  policy: Policy,
+  now: Millis,
+): NextSteps {
+  if (owner?.liveness === 'unknown') return { policy: ['leaseMs'], changes: [UNKNOWN] }
   const idle = now - (target ?? run).lastActivityAt
   const left = policy.maxSilenceMs - idle
   const then =

@@ -7,6 +7,7 @@ import type {
   Subject,
   AuditEntry,
   Checkpoint,
+  Source,
   Counts,
   Execution,
   ListedRun,
@@ -26,6 +27,8 @@ export type Verdict = {
   readonly source: string
   /** The id of the target; null if the verdict is about the run as a whole. */
   readonly target: string | null
+  /** The key of the target; null if the verdict is about the run as a whole. */
+  readonly key: string | null
   /** What follows. */
   readonly action: Action
   /** Why. */
@@ -44,7 +47,7 @@ export type Verdict = {
   readonly outcome: 'planned' | 'applied' | 'changed-meanwhile' | 'needs-attention' | 'blocked'
   /** Why it cannot be applied: the setting that would allow it; null if it can. */
   readonly blockedBy: string | null
-  /** What it is about: `target 91bc4f2a of shop`. */
+  /** What it is about: `target austin (91bc4f2a) of shop`. */
   readonly subject: Subject
 }
 
@@ -62,7 +65,7 @@ export type Presented = {
 export type Check = Presented & {
   /** What was asked about. */
   readonly source: string
-  /** `start` or `resume`: `begin` will. `clean`: a dead run is in the way and is replaced. `wait`: a live worker has it. */
+  /** `start` or `resume`: `begin` will. `clean`: a dead run is in the way and is replaced. `wait`: a live worker has it, or it is paused. */
   readonly action: 'start' | 'resume' | 'clean' | 'wait'
   /** Why. */
   readonly because: string
@@ -74,10 +77,16 @@ export type Check = Presented & {
   readonly checkpoint: Checkpoint | null
   /** The worker that holds it, or held it last. */
   readonly owner: Owner | null
+  /** Since when it is paused, and why; null: it is not. */
+  readonly paused: Source['paused']
+  /** When the supervisor that waits starts its command again; null: none waits. */
+  readonly nextStartAt: Source['nextStartAt']
+  /** Processes of an earlier copy on this machine: none may start beside them. */
+  readonly processes: readonly LeftoverProcess[]
 }
 
-/** What `summary` returns: every live run. */
-export type Summary = Presented & {
+/** Every live run. */
+export type LiveRuns = Presented & {
   /** How many live runs there are. */
   readonly total: number
   /** With a worker, or waiting for one. */
@@ -86,6 +95,35 @@ export type Summary = Presented & {
   readonly resumable: readonly AssessedRun[]
   /** Without worker, progress and checkpoint, for longer than `abandonAfter`. */
   readonly dead: readonly AssessedRun[]
+}
+
+/** What `summary` returns: every live run, and how many have ended. */
+export type Summary = LiveRuns & {
+  /** How many runs have ended, by how. */
+  readonly ended: Readonly<Record<'succeeded' | 'failed' | 'cancelled' | 'abandoned', number>>
+}
+
+/** What `work` returns: what was committed to its runs meanwhile, also by processes that were killed. */
+export type WorkResult = {
+  /** Why it stopped; null: no work was left. */
+  readonly stopped: string | null
+  /** The ids of the runs that were worked on, the oldest first. */
+  readonly runs: readonly string[]
+  /** Pages saved. */
+  readonly pages: number
+  /** Items saved. */
+  readonly items: {
+    /** Seen for the first time. */
+    readonly new: number
+    /** With other data than before. */
+    readonly updated: number
+    /** As they were before. */
+    readonly unchanged: number
+  }
+  /** Pages that threw, also those that were retried. */
+  readonly errors: number
+  /** How long it took. */
+  readonly durationMs: number
 }
 
 /** What `status` returns. */
@@ -102,6 +140,8 @@ export type Status = Presented & {
   readonly workers: Readonly<Partial<Record<Liveness, number>>>
   /** What needs attention. */
   readonly attention: readonly Attention[]
+  /** Sources that are paused, or whose supervisor waits for their next start. */
+  readonly sources: readonly Source[]
   /** The newest run, live or not; null before the first. */
   readonly latest: Run | null
 }
@@ -118,6 +158,24 @@ export type Attention = {
   readonly because: string | null
   /** The command that shows or solves it. */
   readonly command: string
+  /** Of a stuck row of a table of your own: the commands that move it, or mark it as seen. */
+  readonly commands?: readonly string[]
+}
+
+/** A process on this machine that a command of `run` left when Unstuck and its watchdog were killed. */
+export type LeftoverProcess = {
+  /** The source of its command. */
+  readonly source: string
+  /** The name of this machine. */
+  readonly host: string
+  /** Its process id there. */
+  readonly pid: number
+  /** Its program and arguments, without secrets. */
+  readonly command: string
+  /** When it was started. */
+  readonly since: Timestamp
+  /** `planned` in a preview; afterwards `ended`, or `running` if it could not be ended or was left alone. */
+  readonly outcome: 'planned' | 'ended' | 'running'
 }
 
 /** What `run` returns. */
@@ -138,15 +196,18 @@ export type RunDetail = Presented & {
   })[]
   /** Targets that are stuck, parked or failed, some of each. */
   readonly needsAttention: readonly Target[]
+  /** Why it failed, in a sentence; null for any other run. */
+  readonly cause: string | null
   /** Lives of its command, newest first; none for a crawl. */
   readonly executions: readonly Execution[]
   /** The worker that holds it, or held it last. */
   readonly owner: Owner | null
-  /** Its newest changes, oldest first, each with the key of its target. */
-  readonly audit: readonly (AuditEntry & {
-    /** The key of the target; null if it is about the run. */
-    readonly key: string | null
-  })[]
+  /** Whether its source is paused, and when its command starts again. */
+  readonly source: Source
+  /** Its newest changes, oldest first. */
+  readonly audit: readonly AuditEntry[]
+  /** The command that continues a run that stopped half-way; null for any other, and where a program of the user does. */
+  readonly continuation: string | null
   /** Commands that fit it now. */
   readonly commands: readonly string[]
 }
@@ -169,6 +230,8 @@ export type Explanation = Presented & {
   readonly run: Run
   /** The target, if one was asked about. */
   readonly target: Target | null
+  /** Why a run failed, in a sentence; null for any other run, and for a target. */
+  readonly cause: string | null
   /** What recovery would do. */
   readonly verdict: Pick<AssessedRun, 'action' | 'because' | 'blockedBy'>
   /** The worker that holds it, or held it last. */
@@ -254,8 +317,12 @@ export type Recovery = Change &
     readonly planned: number
     /** Names exactly these verdicts: pass it back as `plan` to apply them and nothing else. */
     readonly plan: string
+    /** Processes of earlier copies of commands on this machine: recovery ends them. */
+    readonly processes: readonly LeftoverProcess[]
     /** Tables of your own that could not be read: their rows were not assessed. */
     readonly unreadable: readonly UnreadableTable[]
+    /** What the selection does not do: a timeout below the lease finds no dead worker sooner. Null: nothing to add. */
+    readonly note: string | null
   }
 
 /** A table of your own that cannot be read. */
@@ -268,7 +335,7 @@ export type UnreadableTable = {
 
 /** What `clean` returns. */
 export type Cleaning = Change &
-  Summary & {
+  LiveRuns & {
     /** What was marked, or refused. */
     readonly cleaned: readonly Verdict[]
     /** Names exactly these dead runs: pass it back as `plan` to mark them and no others. */

@@ -19,8 +19,8 @@ export const HEALTH_STATES = [
 /**
  * How a live run is doing. `orphaned`: its workers are lost and none has continued it ·
  * `dead`: no progress, and older than `abandonAfter` · `stalled`: no progress or too long, with a worker present ·
- * `unknown`: the liveness of its worker is unknown · `interrupted`: has work left and continues with the next worker ·
- * `paused`: kept by `onStale: 'keep'` beyond `staleAfter` · `waiting` to be started · `healthy`.
+ * `unknown`: nothing proves or disproves that it is worked on · `interrupted`: it has work left, and no worker came ·
+ * `paused`: its source is · `waiting` to be started or continued · `healthy`.
  */
 export type HealthState = (typeof HEALTH_STATES)[number]
 
@@ -28,6 +28,20 @@ export type HealthState = (typeof HEALTH_STATES)[number]
 export const SEVERITIES = ['stuck', 'attention', 'ok'] as const
 /** Exit code, colour and badge come from it: `ok` is 0, the others are 3. */
 export type Severity = (typeof SEVERITIES)[number]
+
+const SEVERITY_OF: Readonly<Record<HealthState, Severity>> = {
+  orphaned: 'stuck',
+  dead: 'stuck',
+  stalled: 'stuck',
+  unknown: 'attention',
+  interrupted: 'attention',
+  paused: 'ok',
+  waiting: 'ok',
+  healthy: 'ok',
+}
+
+/** How long a run may wait for its next worker: a deploy takes less. */
+const TAKE_UP_MS = 60_000
 
 export type Health = {
   readonly state: HealthState
@@ -40,7 +54,18 @@ export type Health = {
 }
 
 export type HealthFacts = {
-  readonly run: Pick<Run, 'id' | 'status' | 'lastActivityAt' | 'traits'>
+  readonly run: Pick<
+    Run,
+    | 'id'
+    | 'status'
+    | 'counts'
+    | 'lastActivityAt'
+    | 'resumedAt'
+    | 'reopenedAt'
+    | 'acknowledgedAt'
+    | 'paused'
+    | 'traits'
+  >
   readonly policy: Pick<
     Policy,
     'leaseMs' | 'maxSilenceMs' | 'abandonAfterMs' | 'staleAfterMs' | 'onStale'
@@ -58,13 +83,27 @@ export type HealthFacts = {
 /** Returns the health of a live run. Reads only its arguments. */
 export function assessHealth(facts: HealthFacts): Health {
   const { run } = facts
-  const { state, severity, because, action = 'explain' } = classify(facts)
-  const command = action === 'recover' ? 'unstuck recover' : `unstuck ${action} ${shortId(run.id)}`
+  const found = classify(facts)
+  const { state, because, action = 'explain' } = paused(facts, found) ?? found
+  const command = action === 'recover' ? 'unstuck recover' : `unstuck ${action} ${runName(run)}`
+  const severity = run.acknowledgedAt === null ? SEVERITY_OF[state] : 'ok'
   return { state, severity, because, since: run.lastActivityAt, command }
 }
 
 type Classified = Pick<Health, 'state' | 'because'> & {
   readonly action?: 'recover' | 'clean' | 'explain'
+}
+
+/**
+ * No worker is expected for a run of a paused source, whatever became of its workers. One that hangs on what it holds does not
+ * end by itself: that stays stalled.
+ */
+function paused({ run, now }: HealthFacts, { state }: Classified): Classified | null {
+  const held = run.counts.targets.in_progress
+  if (!run.paused || (state === 'stalled' && held > 0)) return null
+  const since = `for ${humanizeDuration(now - run.paused.at)}: ${run.paused.because}`
+  const because = held > 0 ? `${since}; ${held} in progress` : since
+  return { state: 'paused', because }
 }
 
 function classify(facts: HealthFacts): Classified {
@@ -123,9 +162,7 @@ function withoutKnownOwner({ run, policy }: HealthFacts, idleMs: number): Classi
     : `no owner is known, and it last changed ${humanizeAgo(idleMs)}`
   if (idleMs > policy.abandonAfterMs) return { state: 'orphaned', because }
   const isStale = policy.staleAfterMs !== null && idleMs > policy.staleAfterMs
-  return isStale && policy.onStale === 'keep'
-    ? { state: 'paused', severity: 'attention', because }
-    : { state: 'healthy', severity: 'ok', because }
+  return { state: isStale && policy.onStale === 'keep' ? 'unknown' : 'healthy', because }
 }
 
 function orphaned({ run, decision, owner }: HealthFacts): Classified {
@@ -144,9 +181,17 @@ function withBlocked({ because }: Pick<Decision, 'because'>, blocked: string | n
   return blocked === null ? because : `${because}. ${blocked}`
 }
 
-/** A worker that needs attention although its runs are healthy: it is lost or stalled and still holds targets. */
-export function workerSeverity({ liveness }: LivenessAssessment, targets: number): Severity {
-  return targets > 0 && liveness !== 'present' ? 'attention' : 'ok'
+/**
+ * A worker that needs attention although its runs are healthy: it is lost or stalled and still holds targets. `isPaused`:
+ * only of paused sources, which a lost worker does not keep from anything.
+ */
+export function workerSeverity(
+  { liveness }: LivenessAssessment,
+  targets: number,
+  isPaused: boolean,
+): Severity {
+  const isFine = liveness === 'present' || (isPaused && liveness !== 'stalled')
+  return targets > 0 && !isFine ? 'attention' : 'ok'
 }
 
 /** Returns the worst of these; `ok` when there is none. */

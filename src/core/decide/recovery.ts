@@ -23,6 +23,8 @@ export type Snapshot = {
     readonly hasProgress: boolean
     /** An operator reverted an earlier verdict: recovery leaves it alone until it has an owner again. */
     readonly isReopened: boolean
+    /** Its source is paused, and nothing of it is in progress any more. */
+    readonly isPaused: boolean
     readonly traits: RunTraits
   }
   /** Null for a decision about the run as a whole. */
@@ -41,6 +43,11 @@ export type Snapshot = {
   readonly mayStillRun?: boolean
 }
 
+/** Time before it was resumed does not count as silence: it was interrupted or paused. */
+export function lastActivityOf(run: Pick<Snapshot['run'], 'lastActivityAt' | 'resumedAt'>): Millis {
+  return Math.max(run.lastActivityAt, run.resumedAt ?? 0)
+}
+
 /** Decides what becomes of a run or target, for every interface. Reads only its arguments. */
 export function decide(snapshot: Snapshot, policy: Policy, now: Millis): Decision {
   const { run, target, owner } = snapshot
@@ -49,6 +56,8 @@ export function decide(snapshot: Snapshot, policy: Policy, now: Millis): Decisio
     return verdict('leave', 'its targets have all ended; it is about to be settled')
   if (target && target.status !== 'in_progress')
     return verdict('leave', `the target is ${target.status}`)
+  // It waits for an operator, however long: neither its age nor its silence means anything.
+  if (run.isPaused) return verdict('wait', 'its source is paused')
   if (!owner) return withoutOwner(snapshot, policy, now)
   const lastActivityAt = target?.lastActivityAt ?? lastActivityOf(run)
   const assessment = assessProgress(owner, now - lastActivityAt, policy.maxSilenceMs)

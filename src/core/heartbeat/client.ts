@@ -2,6 +2,7 @@ import { DatabaseError, messageOf, UnstuckError } from '../model/errors.ts'
 import type { UnstuckEvent } from '../model/event.ts'
 import type { ClaimId } from '../model/id.ts'
 import { emptyStats, recordLatency, type WorkerStats } from '../model/latency.ts'
+import type { Paused } from '../model/run.ts'
 import { sessionGraceMs, type Presence, type Worker } from '../model/worker.ts'
 import type { FromService, HeartbeatTransport } from './transport.ts'
 
@@ -11,6 +12,8 @@ export type HeartbeatHandlers = {
   onLost?(claims: ClaimId[]): void
   /** The runs of these claims were cancelled. */
   onCancelled?(claims: ClaimId[]): void
+  /** The worker's source was paused, or is no longer. */
+  onPaused?(paused: Paused | null): void
   /** Targets were recovered and can be claimed. */
   onRecovered?(): void
   /** No heartbeat will follow: stop working. */
@@ -34,6 +37,7 @@ export class HeartbeatClient {
   #statsSentAt = performance.now()
   #hasNewStats = false
   #isStopping = false
+  #paused: Paused | null = null
 
   constructor(
     transport: HeartbeatTransport,
@@ -60,6 +64,11 @@ export class HeartbeatClient {
     // From here on the service does not keep a finished program running, except while it stops.
     if (!this.#isStopping) this.#transport.unref()
     return presence
+  }
+
+  /** The pause of the worker's source, as of the last heartbeat. The store refuses claims of a paused source in any case. */
+  get paused(): Paused | null {
+    return this.#paused
   }
 
   /** False while heartbeats fail: the worker could be declared lost before its next one. */
@@ -126,6 +135,10 @@ export class HeartbeatClient {
         this.#lastHeartbeatAt = performance.now()
         if (message.lost.length > 0) this.#handlers.onLost?.(message.lost)
         if (message.cancelled.length > 0) this.#handlers.onCancelled?.(message.cancelled)
+        if (message.paused?.at !== this.#paused?.at) {
+          this.#paused = message.paused
+          this.#handlers.onPaused?.(message.paused)
+        }
         if (message.isOutdated) this.#fail(SCHEMA_TOO_NEW)
     }
   }

@@ -212,6 +212,7 @@ export class HeartbeatService {
       type: 'heartbeat',
       lost: held.filter((id) => !stillHeld.has(id)),
       cancelled: [...result.cancelled],
+      paused: result.paused,
       isOutdated: result.isOutdated,
     })
     await this.#unpark(result.unpark)

@@ -7,6 +7,7 @@ import type { ClaimId, WorkerId } from '../model/id.ts'
 import type { WorkerStats } from '../model/latency.ts'
 import type { Policy } from '../model/policy.ts'
 import type { PolicyOverrides } from '../model/policy-of.ts'
+import type { Paused } from '../model/run.ts'
 import type { Presence } from '../model/worker.ts'
 import { monitorInterval } from '../recovery/monitor.ts'
 import type { ThreadData } from './thread.ts'
@@ -55,6 +56,8 @@ export type FromService =
       readonly lost: ClaimId[]
       /** Claims whose run was cancelled. */
       readonly cancelled: ClaimId[]
+      /** Since when the worker's source is paused; null: it is not. */
+      readonly paused: Paused | null
       /** The schema is newer than this program supports. */
       readonly isOutdated: boolean
     }

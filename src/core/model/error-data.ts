@@ -61,6 +61,12 @@ export type ErrorData = {
   E_SCHEMA_NEWER: { readonly found: number | null; readonly known: number | null }
   /** The database was made by a pre-release. */
   E_SCHEMA_OLDER: { readonly found: number }
+  /** An operator paused the source. */
+  E_SOURCE_PAUSED: {
+    readonly source: string
+    readonly since: Timestamp
+    readonly because: string
+  }
   /** The process was asked to stop: by `signal`, or for another reason. */
   E_STOPPING: { readonly because: string; readonly signal: string | null }
   /** Any other error. */

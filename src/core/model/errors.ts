@@ -2,7 +2,7 @@ import type { ErrorCode, ErrorData, ErrorJson, Problem } from './error-data.ts'
 import { shortId } from './id.ts'
 import { LIMITS } from './limits.ts'
 import { cutText } from './text.ts'
-import type { Timestamp } from './time.ts'
+import { iso, type Timestamp } from './time.ts'
 
 const IS_UNSTUCK_ERROR = Symbol.for('unstuck.error')
 
@@ -90,6 +90,20 @@ export class AlreadyRunningError extends UnstuckError<'E_ALREADY_RUNNING'> {
       `${source} is already ${state}: ${parts.filter(Boolean).join(', ')}. ` +
         `Wait for it, or look with \`unstuck ${run === null ? `check ${source}` : `show ${shortId(run)}`}\`.`,
       { source, run, owner },
+    )
+  }
+}
+
+/** The source is paused. Nothing was started. */
+export class SourcePausedError extends UnstuckError<'E_SOURCE_PAUSED'> {
+  /** Called by Unstuck. */
+  constructor(source: string, { at, because }: { readonly at: number; readonly because: string }) {
+    const since = iso(at)
+    super(
+      'E_SOURCE_PAUSED',
+      `${source} is paused since ${since}: ${because}. Nothing was started. ` +
+        'It can start after `unstuck unpause SOURCE`.',
+      { source, since, because },
     )
   }
 }

@@ -29,12 +29,13 @@ const BY_CODE: Readonly<Partial<Record<ErrorCode, number>>> = {
   E_NOT_FOUND: EXIT.usage,
   E_SCHEMA_NEWER: EXIT.schema,
   E_SCHEMA_OLDER: EXIT.schema,
+  E_SOURCE_PAUSED: EXIT.alreadyRunning,
   E_STOPPING: EXIT.resumable,
   E_USAGE: EXIT.usage,
 }
 
 /**
- * Returns the exit code that the command line has for an error: 5 already running, 0 already done, 75 stopped and
+ * Returns the exit code that the command line has for an error: 5 already running or paused, 0 already done, 75 stopped and
  * resumable, 7 database, 2 usage; 1 for every other error.
  * @example catch (error) { exit(exitCodeOf(error)) }
  */

@@ -39,6 +39,9 @@ export type Counts = {
   readonly refused: number
 }
 
+/** Since when a source is paused, and why. */
+export type Paused = { readonly at: Millis; readonly because: string }
+
 /** One execution for a source. */
 export type Run = {
   readonly id: RunId
@@ -55,6 +58,10 @@ export type Run = {
   /** Set when all targets are in. Until then the run cannot end. */
   readonly plannedAt: Millis | null
   readonly finishedAt: Millis | null
+  /** When an operator acknowledged how it ended; null again once it is reopened. */
+  readonly acknowledgedAt: Millis | null
+  /** Its source is paused: nothing of it is claimed. Pages in hand are finished, and a run with one target ends. */
+  readonly paused: Paused | null
   readonly lastActivityAt: Millis
   readonly counts: Counts
   /** The progress that a run with one target reported; null for a crawl, or if it reported none. */

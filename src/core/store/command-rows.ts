@@ -1,3 +1,4 @@
+import type { Paused } from '../model/run.ts'
 import { UsageError } from '../model/errors.ts'
 import type { SourceLock } from '../model/source-lock.ts'
 import { asJson } from './new-targets.ts'
@@ -41,4 +42,10 @@ export function toSourceLock(row: SourceLockRow): SourceLock {
     gaveUp:
       row.gave_up_at === null ? null : { at: row.gave_up_at, because: row.gave_up_because ?? '' },
   }
+}
+
+export type PausedRow = { paused_at: number | null; paused_because: string | null }
+
+export function toPaused({ paused_at: at, paused_because: because }: PausedRow): Paused | null {
+  return at === null ? null : { at, because: because ?? '' }
 }

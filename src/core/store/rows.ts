@@ -2,7 +2,7 @@ import type { ClaimedTarget } from '../model/claim.ts'
 import { UsageError } from '../model/errors.ts'
 import { isId } from '../model/id.ts'
 import { DEFAULT_POLICY, type Policy } from '../model/policy.ts'
-import type { Counts, Run, RunKind, RunStatus } from '../model/run.ts'
+import type { Counts, Paused, Run, RunKind, RunStatus } from '../model/run.ts'
 import type { SourceLock } from '../model/source-lock.ts'
 import { TARGET_STATUSES, type Cursor, type Target, type TargetStatus } from '../model/target.ts'
 import { PROFILE_TRAITS, type RunProfile } from '../model/traits.ts'
@@ -295,9 +295,12 @@ export type LiveSingleRow = {
 export function blockBegin(
   live: LiveSingleRow | undefined,
   sourceLock: SourceLock | null,
-  { onlyRun }: BeginRequest,
+  { source, onlyRun }: BeginRequest,
+  paused: Paused | null,
 ): BeginResult | null {
   if (sourceLock) return { claimed: null, sourceLock }
+  // A process that lost its claim for a moment finishes what it has begun.
+  if (paused && onlyRun === undefined) throw new SourcePausedError(source, paused)
   if (onlyRun !== undefined && live?.run !== onlyRun)
     return { claimed: null, blockingRun: live?.run ?? onlyRun }
   if (live && (live.kind !== 'single' || live.status !== 'planned'))
@@ -311,7 +314,7 @@ export function begun(claimed: ClaimedTarget): BeginResult {
 }
 
 export type AuditRow = Omit<AuditEntry, 'run' | 'target'> & {
-  run_id: string
+  run_id: string | null
   target_id: string | null
 }
 

@@ -2,7 +2,7 @@ import type { Checkpoint, InTransaction } from '../model/checkpoint.ts'
 import type { Claim, ClaimedTarget, Outcome } from '../model/claim.ts'
 import type { ClaimId, RunId, TargetId, WorkerId } from '../model/id.ts'
 import type { Policy } from '../model/policy.ts'
-import type { Run, RunStatus } from '../model/run.ts'
+import type { Paused, Run, RunStatus } from '../model/run.ts'
 import type { RunOrigin, RunProfile } from '../model/traits.ts'
 import type { SourceLock } from '../model/source-lock.ts'
 import type { OnlyTarget, Target, TargetInput } from '../model/target.ts'
@@ -228,6 +228,8 @@ export type HeartbeatResult = {
   /** When the database server started; null for an engine without one. */
   readonly serverStartedAt: Millis | null
   readonly now: Millis
+  /** The worker's source is paused: claim nothing, and release targets at the end of the page. */
+  readonly paused: Paused | null
   /** The schema requires a newer program: finish the pages and end. */
   readonly isOutdated: boolean
   /** A problem of the database that does not stop work; omitted if there is none. */

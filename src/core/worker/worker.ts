@@ -5,7 +5,7 @@ import type { ClaimedTarget } from '../model/claim.ts'
 import {
   isUnusable,
   LeaseLostError,
-  messageOf,
+  SourcePausedError,
   StoppingError,
   toUnstuckError,
   type UnstuckError,
@@ -14,7 +14,7 @@ import type { Emit } from '../model/event.ts'
 import { newId, shortId, type ClaimId, type RunId, type WorkerId } from '../model/id.ts'
 import { policyForGroup, STOP_DEADLINE_MS } from '../model/policy.ts'
 import type { PolicyOverrides } from '../model/policy-of.ts'
-import { isLive, countOpenTargets, countTargets } from '../model/run.ts'
+import { isLive, countOpenTargets, countTargets, type Paused } from '../model/run.ts'
 import { humanizeDuration } from '../model/time.ts'
 import { openStore, withRetry } from '../store/open.ts'
 import type { Store } from '../store/store.ts'
@@ -86,6 +86,7 @@ export class CrawlWorker {
     const { signal } = this.#stopping
     await this.#start()
     try {
+      await this.#whilePaused()
       await this.#resources.setup(signal)
       if (this.#options.start && !signal.aborted)
         await ensureRun(this.store, this.#crawl, this.#options.emit, this.id)
@@ -95,7 +96,8 @@ export class CrawlWorker {
       if (!signal.aborted) this.#fail(toUnstuckError(error))
     }
     await this.#finish()
-    return { stopReason: signal.aborted ? messageOf(signal.reason) : null, error: this.#error }
+    const { because = null } = signal.aborted ? (signal.reason as StoppingError).data : {}
+    return { stopReason: because, error: this.#error }
   }
 
   /** Stops gracefully: claims nothing more, finishes the pages in progress, then releases the targets. */
@@ -120,6 +122,7 @@ export class CrawlWorker {
       emit,
       onLost: (claims) => this.#abortLost(claims),
       onCancelled: (claims) => this.#stopCancelled(claims),
+      onPaused: (paused) => this.#onPaused(paused),
       onRecovered: () => this.#wakeUp(),
       onFatal: (error) => this.#fail(error),
     })
@@ -145,7 +148,9 @@ export class CrawlWorker {
       await this.#planOrSettle()
     }
     while (!signal.aborted) {
-      const isBusy = await this.#claimTargets()
+      const { paused } = this.#heartbeat
+      if (paused && this.#options.drain && this.#slots.size === 0) return
+      const isBusy = paused !== null || (await this.#claimTargets())
       if (signal.aborted) return
       if (!isBusy && this.#slots.size === 0) {
         const hasRun = await this.#planOrSettle()
@@ -180,7 +185,7 @@ export class CrawlWorker {
   /** Works on a target, page by page, until it is done, failed or released. */
   async #workOn(slot: Slot): Promise<void> {
     const { claimed, stop, abort } = slot
-    if (this.#stopping.signal.aborted) stop.abort()
+    if (this.#stopping.signal.aborted || this.#heartbeat.paused) stop.abort()
     try {
       await crawlTarget({
         store: this.store,
@@ -238,6 +243,26 @@ export class CrawlWorker {
     }
   }
 
+  /** Releases all targets after the page in progress; `#work` claims again when the source is no longer paused. */
+  #onPaused(paused: Paused | null): void {
+    const { source } = this.#crawl
+    const state = paused
+      ? `paused (${paused.because}) until \`unstuck unpause SOURCE\`: finishing its pages in progress`
+      : 'no longer paused'
+    this.#options.log(`${source} is ${state}`)
+    if (paused) this.#slots.stopAll()
+    this.#wakeUp()
+  }
+
+  /** Before the start of a paused source: waits for the end of the pause. */
+  async #whilePaused(): Promise<void> {
+    const { source } = this.#crawl
+    for (let paused; (paused = this.#heartbeat.paused) && !this.#stopping.signal.aborted;) {
+      if (this.#options.drain) throw new SourcePausedError(source, paused)
+      await this.#pause()
+    }
+  }
+
   /** Releases targets of a cancelled run after the page in progress. A page that hangs is aborted after `maxSilence`. */
   #stopCancelled(claims: readonly ClaimId[]): void {
     const slots = this.#slots.of(claims).filter(({ stop }) => !stop.signal.aborted)
@@ -281,10 +306,11 @@ export class CrawlWorker {
     } catch (error) {
       this.#options.log(`teardown failed: ${toUnstuckError(error).message}`)
     }
+    const idle = this.#heartbeat.paused ? 'its source is paused' : 'nothing is left to do'
     await this.#heartbeat.stop()
     await this.store.close()
     const { aborted, reason } = this.#stopping.signal
-    const because = aborted ? messageOf(reason) : 'nothing is left to do'
+    const because = aborted ? (reason as StoppingError).data.because : idle
     this.#options.emit({ type: 'worker_stop', reason: because })
   }
 
@@ -295,7 +321,8 @@ export class CrawlWorker {
     const live = await withRetry(() => this.store.liveRun(source), signal)
     if (!live) return
     const { id, status, counts, createdAt } = live
-    const left = `${countOpenTargets(counts)} of ${countTargets(counts)} targets are left`
+    const [open, all] = [countOpenTargets(counts), countTargets(counts)]
+    const left = all === 0 ? 'no target is planned yet' : `${open} of ${all} targets are left`
     const age = humanizeDuration((await withRetry(() => this.store.now(), signal)) - createdAt)
     this.#options.log(`run ${shortId(id)} of ${source} is ${status}: ${left}, ${age} old`)
   }

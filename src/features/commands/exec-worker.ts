@@ -1,5 +1,10 @@
 import { decideNextCycle, NO_RESTARTS, type RestartPolicy, type RestartHistory } from './ending.ts'
-import { AlreadyRunningError, messageOf, StoreUnavailableError } from '../../core/model/errors.ts'
+import {
+  AlreadyRunningError,
+  messageOf,
+  SourcePausedError,
+  StoreUnavailableError,
+} from '../../core/model/errors.ts'
 import { shortId, type RunId } from '../../core/model/id.ts'
 import type { Policy } from '../../core/model/policy.ts'
 import { humanizeDuration } from '../../core/model/time.ts'
@@ -98,7 +103,10 @@ export class ExecWorker {
     const alive = new Set(live.map(({ run }) => run.id))
     for (const id of this.#attempts.keys()) if (!alive.has(id)) this.#attempts.delete(id)
     const isClaimable = ({ run, target }: LiveRun): boolean =>
-      run.kind === 'single' && target?.status === 'planned' && this.#matchesSource(run.source)
+      run.kind === 'single' &&
+      run.paused === null &&
+      target?.status === 'planned' &&
+      this.#matchesSource(run.source)
     return live.filter(isClaimable).reverse()
   }
 
@@ -153,7 +161,8 @@ export class ExecWorker {
           .catch((error: unknown) => runner.failure ?? rethrow(error))
       }
     } catch (error) {
-      if (error instanceof AlreadyRunningError) return this.#retryLater(run, RETRY_MS)
+      if (error instanceof AlreadyRunningError || error instanceof SourcePausedError)
+        return this.#retryLater(run, RETRY_MS)
       // Every run would fail: the program does not exist.
       if (error instanceof CommandStartError || isOutdated(error)) this.#error = error
       log(`${source}: ${messageOf(error)}`)

@@ -1,5 +1,12 @@
 import { decideNextCycle, NO_RESTARTS, type RestartPolicy, type RestartHistory } from './ending.ts'
-import { AlreadyRunningError, messageOf, StoreUnavailableError } from '../../core/model/errors.ts'
+import {
+  AlreadyRunningError,
+  messageOf,
+  SourcePausedError,
+  StoreUnavailableError,
+} from '../../core/model/errors.ts'
+import { findPause } from '../../presenters/sources.ts'
+import { StartWait } from './start-wait.ts'
 import { EXIT } from '../../core/model/exit-codes.ts'
 import type { SourceLock } from '../../core/model/source-lock.ts'
 import { humanizeDuration } from '../../core/model/time.ts'
@@ -42,7 +49,6 @@ export type SupervisorResult = {
 
 const BUSY_RETRY_MS = 500
 const BUSY_LOG_MS = 60_000
-const SLEEP_MAX_MS = 5_000
 
 const NOTHING_RUN: SupervisorResult = {
   exitCode: EXIT.resumable,
@@ -60,23 +66,34 @@ export class Supervisor {
   #lastRunner: CommandRunner | null = null
   #hasSourceLock = false
   #trail: RestartHistory = NO_RESTARTS
+  readonly #startWait: StartWait
   #busyLoggedAt = -Infinity
 
   constructor(options: SupervisorOptions) {
     this.#options = options
     this.#runner = options.runner
     this.#stopping = options.runner.stopping
+    const { store, cycleOptions, msUntilNextTick, log } = options
+    this.#startWait = new StartWait({
+      store,
+      source: cycleOptions.source,
+      stopping: this.#stopping,
+      isLost: () => this.#lastRunner?.isOutdated === true,
+      msUntilNextTick,
+      log,
+    })
   }
 
   async run(): Promise<SupervisorResult> {
     let gaveUp: string | undefined
     try {
-      await this.#failIfLocked()
+      await this.#failIfRefused()
       const ended = await this.#runCycles()
       gaveUp = ended.gaveUp ?? undefined
       return ended
     } catch (error) {
-      if (error instanceof AlreadyRunningError && this.#options.ifRunning === 'skip')
+      const isRefused = error instanceof AlreadyRunningError || error instanceof SourcePausedError
+      if (isRefused && this.#options.ifRunning === 'skip')
         return { ...NOTHING_RUN, exitCode: EXIT.done, skipped: error.message }
       throw error
     } finally {
@@ -122,7 +139,7 @@ export class Supervisor {
       const outcome = `${last.end.outcome} (${last.because})`
       this.#log(`${outcome}; starts again in ${humanizeDuration(next.inMs)} (${next.because})`)
       stopped = done(last.canResume ? EXIT.resumable : EXIT.done)
-      await this.#sleep(next.inMs)
+      await this.#startWait.forMs(next.inMs)
     }
     return stopped
   }
@@ -139,7 +156,8 @@ export class Supervisor {
         const isWatchdogFailure = error !== null && error === this.#lastRunner?.failure
         if (isWatchdogFailure && !this.#lastRunner?.isOutdated) continue
         if (!this.#isRetryable(error)) throw error
-        await this.#wait(messageOf(error))
+        if (error instanceof SourcePausedError) await this.#startWait.whilePaused()
+        else await this.#wait(messageOf(error))
       }
     }
     return null
@@ -159,18 +177,28 @@ export class Supervisor {
     return { runner, lock }
   }
 
-  /** Waits for another copy, if configured; for a database that was reachable before; for a watchdog that may yet start. */
+  /** Waits for another copy and for the end of a pause, if configured; for a database that was reachable before; for a watchdog that may yet start. */
   #isRetryable(error: unknown): boolean {
     if (error instanceof AlreadyRunningError) return this.#options.ifRunning === 'wait'
+    if (error instanceof SourcePausedError) return this.#waitsForPause
     if (error instanceof WatchdogLostError) return this.#options.restarts.restart !== 'never'
     return error instanceof StoreUnavailableError && this.#lastRunner !== null
   }
 
-  /** Refuses a running source at once, before the watchdog is started. */
-  async #failIfLocked(): Promise<void> {
+  /** What runs again and again outlasts a pause; a single run is refused, as by another copy. */
+  get #waitsForPause(): boolean {
+    const { restarts, msUntilNextTick, ifRunning } = this.#options
+    return ifRunning === 'wait' || restarts.intervalMs !== null || msUntilNextTick() !== null
+  }
+
+  /** Refuses a running or paused source at once, before the watchdog is started. */
+  async #failIfRefused(): Promise<void> {
     const { store, cycleOptions, ifRunning } = this.#options
+    const { source } = cycleOptions
+    const paused = this.#waitsForPause ? null : await findPause(store, source)
+    if (paused) throw new SourcePausedError(source, paused)
     if (ifRunning === 'wait') return
-    const lock = (await store.sourceLocks(cycleOptions.source))[0]
+    const lock = (await store.sourceLocks(source))[0]
     const state = lock && (await inspectSourceLock(store, lock))
     if (state?.advice.action === 'refuse') throw alreadyRunningError(state)
   }
@@ -191,7 +219,7 @@ export class Supervisor {
       this.#busyLoggedAt = now
       this.#log(`waiting: ${because}`)
     }
-    await this.#sleep(BUSY_RETRY_MS)
+    await REAL_CLOCK.sleep(BUSY_RETRY_MS, this.#stopping)
   }
 
   /** Waits for the first time of a schedule with the source locked. Returns false if stopped meanwhile. */
@@ -201,7 +229,7 @@ export class Supervisor {
     this.#log(
       `first run in ${humanizeDuration(ms)}, at ${new Date(Date.now() + ms).toLocaleString()}`,
     )
-    await this.#sleep(ms)
+    await this.#startWait.forMs(ms)
     return true
   }
 
@@ -213,19 +241,6 @@ export class Supervisor {
         ?.unlockSource(cycleOptions.source, gaveUp)
         .catch((error) => log(messageOf(error)))
     await this.#runner.close()
-  }
-
-  /**
-   * Waits by the wall clock too, so that a machine that slept, or whose clock was set, continues in time. Ends early if the
-   * database is lost.
-   */
-  async #sleep(ms: number): Promise<void> {
-    const [until, at] = [REAL_CLOCK.now() + ms, Date.now() + ms]
-    const left = (): number => Math.min(until - REAL_CLOCK.now(), at - Date.now())
-    const isOver = (): boolean => this.#stopping.aborted || this.#lastRunner?.isOutdated === true
-    while (left() > 0 && !isOver()) {
-      await REAL_CLOCK.sleep(Math.min(left(), SLEEP_MAX_MS), this.#stopping)
-    }
   }
 
   #log(message: string): void {

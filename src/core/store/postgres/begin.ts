@@ -1,6 +1,7 @@
 import { HeartbeatOverdueError, UnusableStoreError } from '../../model/errors.ts'
+import type { Paused } from '../../model/run.ts'
 import type { SourceLock } from '../../model/source-lock.ts'
-import { toSourceLock, type SourceLockRow } from '../command-rows.ts'
+import { toPaused, toSourceLock, type PausedRow, type SourceLockRow } from '../command-rows.ts'
 import {
   begun,
   blockBegin,
@@ -11,7 +12,7 @@ import {
 } from '../rows.ts'
 import type { BeginRequest, BeginResult, Store } from '../store.ts'
 import { CLAIM_COLUMNS, TAKEN_UP } from './claims.ts'
-import { sql, type Connection, type Database } from './database.ts'
+import { ms, sql, type Connection, type Database } from './database.ts'
 import { SOURCE_LOCK_COLUMNS } from './source-locks.ts'
 import { MAY_CLAIM } from './may-claim.ts'
 import { moveRun } from './run-moves.ts'
@@ -19,14 +20,15 @@ import { LIVE } from './runs.ts'
 import { ADD_ON_CONFLICT } from './counters.ts'
 
 // Its worker cannot be retired between this claim and its commit. With it, the source lock that a worker holds that has
-// not ended.
+// not ended, and whether the source is paused.
 const LOCK_WORKER = sql('begin:worker')`
   WITH me AS MATERIALIZED (SELECT id FROM unstuck.worker WHERE id = $1 AND ${MAY_CLAIM} FOR SHARE),
   other AS (
     SELECT ${SOURCE_LOCK_COLUMNS} FROM unstuck.source_lock g JOIN unstuck.worker w ON w.id = g.worker_id
      WHERE g.source = $2 AND g.worker_id <> $1 AND w.ended_at IS NULL
   )
-  SELECT EXISTS (SELECT FROM me) AS may_claim, other.* FROM (SELECT) AS always LEFT JOIN other ON true
+  SELECT EXISTS (SELECT FROM me) AS may_claim, ${ms('s.paused_at')} AS paused_at, s.paused_because, other.*
+    FROM (SELECT) AS always LEFT JOIN other ON true LEFT JOIN unstuck.source s ON s.source = $2
 `
 const LIVE_RUN = sql('begin:live')`
   SELECT r.id AS run, r.kind, t.id AS target, t.status, t.claim_id
@@ -104,21 +106,23 @@ type BeginContext = {
   readonly mayClaim: boolean
   /** Of another worker that has not ended. */
   readonly sourceLock: SourceLock | null
+  readonly paused: Paused | null
 }
 
 async function lockWorker(
   connection: Connection,
   { worker, source }: BeginRequest,
 ): Promise<BeginContext> {
-  type Row = { may_claim: boolean } & (SourceLockRow | { source: null })
+  type Row = { may_claim: boolean } & PausedRow & (SourceLockRow | { source: null })
   const [row] = await connection.all<Row>(LOCK_WORKER, [worker, source])
-  return { mayClaim: row!.may_claim, sourceLock: row!.source === null ? null : toSourceLock(row!) }
+  const sourceLock = row!.source === null ? null : toSourceLock(row!)
+  return { mayClaim: row!.may_claim, sourceLock, paused: toPaused(row!) }
 }
 
 async function tryToBegin(
   connection: Connection,
   request: BeginRequest,
-  { mayClaim, sourceLock }: BeginContext,
+  { mayClaim, sourceLock, paused }: BeginContext,
 ): Promise<BeginResult | 'overdue' | null> {
   const { source, worker, claimId } = request
   const policy = serializePolicy(request.policy)
@@ -128,7 +132,7 @@ async function tryToBegin(
     const [held] = await connection.all<ClaimedRow>(HELD, [live.target])
     return begun(toClaimed(held!, source))
   }
-  const blocked = blockBegin(live, sourceLock, request)
+  const blocked = blockBegin(live, sourceLock, request, paused)
   if (blocked) return blocked
   if (!mayClaim) return 'overdue'
   if (!live) {

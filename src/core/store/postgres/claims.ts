@@ -30,6 +30,7 @@ export const CLAIM = sql('claim')`
   wanted AS MATERIALIZED (
     SELECT id AS run_id FROM unstuck.run
      WHERE source = $3 AND kind = 'crawl' AND status IN ${LIVE} AND NOT EXISTS (SELECT FROM again)
+       AND NOT EXISTS (SELECT FROM unstuck.source WHERE source = $3 AND paused_at IS NOT NULL)
   ),
   crashed AS (
     SELECT id, ready_at FROM unstuck.target
@@ -64,7 +65,7 @@ export const CLAIM = sql('claim')`
     UPDATE unstuck.target t
        SET status = 'in_progress', epoch = epoch + 1, worker_id = $2,
            claim_id = ($4::uuid[])[array_position((SELECT ids FROM picked), t.id)],
-           claimed_at = clock_timestamp(), last_activity_at = clock_timestamp(), ready_at = NULL,
+           claimed_at = clock_timestamp(), last_activity_at = clock_timestamp(),
            claimed_alone = $6 OR crashes > 0, attempts = attempts + 1, crashes = crashes + 1,
            crashes_alone = crashes_alone + ($6 OR crashes > 0)::int
      WHERE t.id = ANY ((SELECT ids FROM picked)::uuid[]) AND EXISTS (SELECT FROM asker)

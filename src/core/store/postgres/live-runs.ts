@@ -17,8 +17,9 @@ export const LIVE_RUNS = sql('runs:live-facts')`
          r.progress_total, nullif(r.resumes, 0) AS resumes, nullif(r.retries, 0) AS retries, r.retry_of, ${ms('r.created_at')} AS created_at,
          ${ms('r.started_at')} AS started_at, ${ms('r.resumed_at')} AS resumed_at,
          ${ms('r.reopened_at')} AS reopened_at, ${ms('r.planned_at')} AS planned_at,
-         NULL AS finished_at, NULL AS error, CASE WHEN length(r.input::text) <= ${LIMITS.listed} THEN r.input END AS input, nullif(r.artifacts, 0) AS artifacts, r.profile, t.*
+         NULL AS finished_at, NULL AS acknowledged_at, ${ms('s.paused_at')} AS paused_at, s.paused_because, NULL AS error, CASE WHEN length(r.input::text) <= ${LIMITS.listed} THEN r.input END AS input, nullif(r.artifacts, 0) AS artifacts, r.profile, t.*
     FROM (SELECT * FROM unstuck.run WHERE status IN ${LIVE} ORDER BY id DESC) AS r
+    LEFT JOIN unstuck.source s ON s.source = r.source
     LEFT JOIN LATERAL (
       SELECT status AS target_status, CASE status WHEN 'in_progress' THEN worker_id END AS owner,
              ${ONLY_TARGET_COLUMNS.join(', ')},

@@ -1,4 +1,4 @@
-import { AlreadyRunningError, messageOf, NotFoundError, UsageError } from '../../model/errors.ts'
+import { AlreadyRunningError, messageOf, unknownRun, UsageError } from '../../model/errors.ts'
 import { newId, type RunId } from '../../model/id.ts'
 import { LIMITS } from '../../model/limits.ts'
 import type { RunKind, RunStatus } from '../../model/run.ts'
@@ -17,7 +17,9 @@ const COLUMNS = (texts: string): string => /* sql */ `
   r.resumes, r.retries, r.retry_of, ${texts}, r.artifacts, r.profile,
   ${ms('r.created_at')} AS created_at, ${ms('r.started_at')} AS started_at,
   ${ms('r.resumed_at')} AS resumed_at, ${ms('r.reopened_at')} AS reopened_at,
-  ${ms('r.planned_at')} AS planned_at, ${ms('r.finished_at')} AS finished_at,
+  ${ms('r.planned_at')} AS planned_at, ${ms('r.finished_at')} AS finished_at, ${ms('r.acknowledged_at')} AS acknowledged_at,
+  (SELECT ${ms('paused_at')} FROM unstuck.source WHERE source = r.source) AS paused_at,
+  (SELECT paused_because FROM unstuck.source WHERE source = r.source) AS paused_because,
   CASE r.kind WHEN 'single' THEN
     (SELECT worker_id FROM unstuck.target WHERE run_id = r.id AND status = 'in_progress' LIMIT 1)
   END AS owner,
@@ -81,12 +83,7 @@ const OTHER_LIVE = sql('run:other')`
 `
 const SET_POLICY = sql('policy')`UPDATE unstuck.run SET policy = $2 WHERE id = $1`
 
-type RunMethods = Pick<
-  Store,
-  'enqueue' | 'setPolicy' | 'liveRun' | 'run' | 'countsByGroup' | 'countsByPage'
->
-
-export function runMethods(db: Database): RunMethods {
+export function runMethods(db: Database) {
   return {
     enqueue: async ({ id, source, kind, policy, input, profile }) => {
       const kept = serializeInput(source, input)
@@ -115,7 +112,7 @@ export function runMethods(db: Database): RunMethods {
       }))
     },
     countsByPage: (run) => db.all<{ page: number; targets: number }>(COUNTS_BY_PAGE, [run]),
-  }
+  } satisfies Partial<Store>
 }
 
 function refuseInput(error: unknown): never {
@@ -166,7 +163,7 @@ export async function lockRuns(
 
 function found(rows: readonly RunState[], run: RunId): RunState {
   const row = rows.find(({ id }) => id === run)
-  if (!row) throw new NotFoundError(`run ${run}`, '`unstuck runs` lists them.')
+  if (!row) throw unknownRun(run)
   return row
 }
 

@@ -2,7 +2,7 @@ import { HeartbeatOverdueError } from '../../model/errors.ts'
 import type { SourceLock } from '../../model/source-lock.ts'
 import { toSourceLock, type SourceLockRow } from '../command-rows.ts'
 import type { LockSourceRequest, Store } from '../store.ts'
-import { ms, sql, type Queryable, type Connection, type Database } from './database.ts'
+import { ms, sql, type Connection, type Database } from './database.ts'
 import { MAY_CLAIM } from './may-claim.ts'
 import { stripNul } from './strip-nul.ts'
 
@@ -31,6 +31,11 @@ const TAKE_LOCK = sql('source-lock:take')`
        OR NOT EXISTS (SELECT FROM unstuck.worker w WHERE w.id = g.worker_id AND w.ended_at IS NULL)
        OR (g.worker_id = $4::uuid
            AND EXISTS (SELECT FROM unstuck.worker w WHERE w.id = $4::uuid AND w.heartbeats = $5::int)))
+  RETURNING 1
+`
+// What a holder that was killed while it waited left behind.
+const FORGET_START = sql('source-lock:forget-start')`
+  UPDATE unstuck.source SET next_start_at = NULL, run_now_at = NULL WHERE source = $1
 `
 const MARK_UNLOCKING = sql('source-lock:unlocking')`
   UPDATE unstuck.source_lock SET unlocking_since = coalesce(unlocking_since, clock_timestamp())
@@ -53,20 +58,12 @@ const SOURCE_LOCKS = sql('source-locks')`
   SELECT ${SOURCE_LOCK_COLUMNS} FROM unstuck.source_lock g ORDER BY g.source
 `
 
-type SourceLockMethods = Pick<
-  Store,
-  'lockSource' | 'markUnlocking' | 'unlockSource' | 'sourceLocks'
->
-
-export function sourceLockMethods(db: Database): SourceLockMethods {
+export function sourceLockMethods(db: Database) {
   return {
     lockSource: (request) =>
-      db.transaction('source-lock:lock', async (connection) => {
-        const { sourceLock, mayClaim } = await lockSource(connection, request)
-        if (!mayClaim && sourceLock.worker !== request.worker)
-          throw new HeartbeatOverdueError(db.address.where)
-        return sourceLock
-      }),
+      db.transaction('source-lock:lock', (connection) =>
+        lockSource(connection, request, db.address.where),
+      ),
 
     markUnlocking: async (source, worker) => void (await db.all(MARK_UNLOCKING, [source, worker])),
 
@@ -82,13 +79,14 @@ export function sourceLockMethods(db: Database): SourceLockMethods {
           : await db.all<SourceLockRow>(SOURCE_LOCK, [source])
       return rows.map(toSourceLock)
     },
-  }
+  } satisfies Partial<Store>
 }
 
 async function lockSource(
   connection: Connection,
   request: LockSourceRequest,
-): Promise<{ sourceLock: SourceLock; mayClaim: boolean }> {
+  where: string,
+): Promise<SourceLock> {
   const { source, worker, killTimeoutMs, processTag, takeOverFrom } = request
   type Row = { id: string; may_claim: boolean }
   const both = takeOverFrom ? [worker, takeOverFrom.worker] : [worker]
@@ -96,12 +94,11 @@ async function lockSource(
   const mayClaim = workers.some((row) => row.id === worker && row.may_claim)
   await connection.all(MAKE_AND_LOCK, [source, killTimeoutMs, processTag])
   const { worker: insteadOf = null, heartbeats = null } = takeOverFrom ?? {}
-  if (mayClaim)
-    await connection.all(TAKE_LOCK, [source, worker, killTimeoutMs, insteadOf, heartbeats])
-  return { sourceLock: (await findSourceLock(connection, source))!, mayClaim }
-}
-
-async function findSourceLock(db: Queryable, source: string): Promise<SourceLock | null> {
-  const [row] = await db.all<SourceLockRow>(SOURCE_LOCK, [source])
-  return row ? toSourceLock(row) : null
+  const taking = [source, worker, killTimeoutMs, insteadOf, heartbeats]
+  if (mayClaim && (await connection.all(TAKE_LOCK, taking)).length > 0)
+    await connection.all(FORGET_START, [source])
+  const [row] = await connection.all<SourceLockRow>(SOURCE_LOCK, [source])
+  const sourceLock = toSourceLock(row!)
+  if (!mayClaim && sourceLock.worker !== worker) throw new HeartbeatOverdueError(where)
+  return sourceLock
 }

@@ -1,4 +1,5 @@
 import { unknownWorker } from '../../model/errors.ts'
+import { toPaused, type PausedRow } from '../command-rows.ts'
 import {
   toHolding,
   toObservation,
@@ -32,11 +33,11 @@ const HEARTBEAT = sql('heartbeat')`
        SET last_heartbeat_at = clock_timestamp(), heartbeats = heartbeats + 1, loop_lag_ms = $3, stats = coalesce($5, stats),
            ended_at = NULL
      WHERE id = $2
-    RETURNING lease_ms
+    RETURNING lease_ms, source
   ),
   let_go AS (
     UPDATE unstuck.target t
-       SET status = 'planned', ready_at = 'epoch', attempts = greatest(t.attempts - 1, 0),
+       SET status = 'planned', ready_at = least(t.ready_at, 'epoch'), attempts = greatest(t.attempts - 1, 0),
            crashes = greatest(t.crashes - 1, 0),
            crashes_alone = greatest(t.crashes_alone - t.claimed_alone::int, 0)
       FROM me
@@ -72,6 +73,8 @@ const HEARTBEAT = sql('heartbeat')`
      WHERE t.worker_id = $2 AND t.status = 'in_progress' AND t.claim_id = ANY ($4::uuid[])
   )
   SELECT EXISTS (SELECT FROM me) AS known,
+         (SELECT ${ms('paused_at')} FROM unstuck.source WHERE source = (SELECT source FROM me)) AS paused_at,
+         (SELECT paused_because FROM unstuck.source WHERE source = (SELECT source FROM me)) AS paused_because,
          ARRAY (SELECT claim_id FROM held) AS held,
          ARRAY (SELECT claim_id FROM held WHERE cancelled) AS cancelled,
          (SELECT json_agg(json_build_object('run', run_id, 'target', id)) FROM lost WHERE unpark) AS unpark,
@@ -118,12 +121,7 @@ const HOLDINGS = sql('workers:holdings')`
    WHERE w.ended_at IS NULL
 `
 
-type WorkerMethods = Pick<
-  Store,
-  'registerWorker' | 'heartbeat' | 'retireWorker' | 'observations' | 'holdings' | 'worker'
->
-
-export function workerMethods(db: Database): WorkerMethods {
+export function workerMethods(db: Database) {
   return {
     registerWorker: async ({ id, source, process, presence, version, heartbeatMs, leaseMs }) => {
       const { host, pid, startTicks, bootId, pidNamespace } = process
@@ -158,6 +156,7 @@ export function workerMethods(db: Database): WorkerMethods {
         unpark: unpark ?? [],
         serverStartedAt: answer!.server_started_at,
         now,
+        paused: toPaused(answer!),
         isOutdated: answer!.min_program_version > SCHEMA_VERSION,
       }
     },
@@ -178,10 +177,10 @@ export function workerMethods(db: Database): WorkerMethods {
 
     observations: async () => (await db.all<ObservationRow>(WORKERS)).map(observe),
     holdings: async () => (await db.all<HoldingRow>(HOLDINGS)).map(toHolding),
-  }
+  } satisfies Partial<Store>
 }
 
-type HeartbeatRow = {
+type HeartbeatRow = PausedRow & {
   known: boolean
   held: string[]
   cancelled: string[]

@@ -1,3 +1,4 @@
+import { toPaused, type PausedRow } from '../command-rows.ts'
 import { HeartbeatOverdueError } from '../../model/errors.ts'
 import { begun, blockBegin, serializePolicy, type LiveSingleRow } from '../rows.ts'
 import type { BeginRequest, BeginResult, Store } from '../store.ts'
@@ -20,6 +21,9 @@ const LIVE_SINGLE = sql('begin:live')`
     FROM run r LEFT JOIN target t ON t.run_id = r.id AND r.kind = 'single'
    WHERE r.source = :source AND r.status IN ${LIVE}
 `
+const PAUSED = sql('begin:paused')`
+  SELECT paused_at, paused_because FROM source WHERE source = :source AND paused_at IS NOT NULL
+`
 const BEGIN = sql('begin:insert')`
   INSERT INTO run (id, source, kind, status, policy, created_at, planned_at)
   VALUES (:run, :source, 'single', 'queued', :policy, :now, :now)
@@ -40,7 +44,8 @@ function begin(tx: Connection, request: BeginRequest, where: string): BeginResul
     const [row] = tx.all<SqliteClaimedRow>(HELD, { worker, claimIds: JSON.stringify([claimId]) })
     return begun(readClaimed(row!, source))
   }
-  const blocked = blockBegin(live, sourceLock, request)
+  const paused = tx.get<PausedRow>(PAUSED, { source })
+  const blocked = blockBegin(live, sourceLock, request, paused ? toPaused(paused) : null)
   if (blocked) return blocked
   if (!mayClaim(tx, worker)) throw new HeartbeatOverdueError(where)
   const run = live?.run ?? request.run

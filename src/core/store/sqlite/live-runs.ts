@@ -16,13 +16,14 @@ import { LIVE } from './runs.ts'
 // of a crawl before it finds more than one.
 export const LIVE_RUNS = sql('runs:live')`
   SELECT r.id, r.source, r.kind, r.status, nullif(r.policy, '{}') AS policy, r.created_at, r.started_at,
-         r.resumed_at, r.reopened_at, r.planned_at, NULL AS finished_at, r.progress_done, r.progress_total,
+         r.resumed_at, r.reopened_at, r.planned_at, NULL AS finished_at, NULL AS acknowledged_at, s.paused_at, s.paused_because, r.progress_done, r.progress_total,
          r.resumes, r.retries, r.retry_of, NULL AS error, iif(length(r.input) <= ${LIMITS.listed}, r.input, NULL) AS input, r.artifacts, r.profile,
          ${COUNTER_COLUMNS.map((column) => `b.${column}`).join(', ')}, b.last_activity_at,
          t.status AS target_status, CASE t.status WHEN 'in_progress' THEN t.worker_id END AS owner,
          ${ONLY_TARGET_COLUMNS.map((column) => `t.${column}`).join(', ')},
          t.last_activity_at AS target_last_activity_at
     FROM run r
+    LEFT JOIN source s ON s.source = r.source
     LEFT JOIN run_counters b ON b.run_id = r.id
     LEFT JOIN target t
       ON t.id = CASE r.kind WHEN 'single' THEN (SELECT id FROM target WHERE run_id = r.id LIMIT 1) END

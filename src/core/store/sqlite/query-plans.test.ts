@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import { callEveryStoreMethod } from '../../../testing/every-store-method.ts'
 import { sqliteEngine as engine } from '../../../testing/sqlite-engine.ts'
 import {
+  CLAIM_ORDER,
   ENTRIES_NEWEST_FIRST,
   ENTRIES_OLDEST_FIRST,
   KEYS,
@@ -41,8 +42,12 @@ test('no statement of a run scans all targets, items, workers or counters', asyn
         !TABLES.includes(table) ||
         // By their order, from a given place and up to a limit.
         /LIMIT :limit/.test(text) ||
+        // One row per source that an operator has paused or a supervisor has started again.
+        /FROM source WHERE paused_at IS NOT NULL OR next_start_at IS NOT NULL/.test(text) ||
         // Only what is asked for is in these indexes.
-        /USING (COVERING )?INDEX (worker_alive|target_dead_letter|alert_open)/.test(String(detail))
+        /USING (COVERING )?INDEX (worker_alive|target_dead_letter|target_acknowledged|alert_open)/.test(
+          String(detail),
+        )
       assert.ok(fine, `${detail} in ${text}`)
     }
   }
@@ -95,11 +100,16 @@ test('entries, keys of records and targets by key are found by their indexes', a
   assert.match(await planOf(KEYS.text), /USING PRIMARY KEY \(storage_id=\? AND key>\?\)$/)
   assert.match(await planOf(KEYS_BELOW.text), /\(storage_id=\? AND key>\? AND key<\?\)$/)
   assert.match(await planOf(BY_KEY.text), /target_2 \(run_id=\? AND key=\?\)/)
+  const inClaimOrder = await planOf(CLAIM_ORDER.text)
+  assert.match(inClaimOrder, /target_ready \(run_id=\? AND ready_at>\?\)/)
+  assert.match(inClaimOrder, /target_ready \(run_id=\? AND ready_at=\?\)/)
+  assert.match(inClaimOrder, /target_crashed \(run_id=\?\)/)
+  assert.match(inClaimOrder, /target_listed \(run_id=\? AND status=\?\)/)
   assert.match(await planOf(FIRST_POSITION.text), /target_ready \(run_id=\? AND ready_at<\?\)$/)
 })
 
 const TABLES = (
-  'target item run_counters run worker audit source_lock execution sample alert operation ' +
+  'target item run_counters run worker audit source source_lock execution sample alert operation ' +
   'adopted_row adopted_intent crawlee_storage crawlee_dataset_entry crawlee_record'
 ).split(' ')
 

@@ -1,4 +1,4 @@
-import { AlreadyRunningError, NotFoundError, UsageError } from '../../model/errors.ts'
+import { AlreadyRunningError, unknownRun, UsageError } from '../../model/errors.ts'
 import { newId } from '../../model/id.ts'
 import { LIMITS } from '../../model/limits.ts'
 import type { Run, RunKind, RunStatus } from '../../model/run.ts'
@@ -10,10 +10,18 @@ import { serializePolicy, toCounts, toRun, type RunRow, type CountersRow } from 
 import type { Store } from '../store.ts'
 import { sql, type Connection, type Database } from './database.ts'
 import { readJson } from './lists.ts'
-import { addCounts, SUMS, type CountChange } from './counters.ts'
+import { addCounts, SUMS } from './counters.ts'
 
+/** Nothing of a paused source is claimed. */
+export const NOT_PAUSED = /* sql */ `
+  NOT EXISTS (SELECT 1 FROM source WHERE source.source = run.source AND paused_at IS NOT NULL)
+`
 export const LIVE = `('queued', 'running', 'interrupted')`
 
+const PAUSED = /* sql */ `
+  (SELECT paused_at FROM source WHERE source.source = r.source) AS paused_at,
+  (SELECT paused_because FROM source WHERE source.source = r.source) AS paused_because
+`
 /** A run with its counters. `owner` is the worker of a run with one target. */
 const COLUMNS = (texts: string): string => /* sql */ `
   r.id, r.source, r.kind, r.status, r.policy, r.created_at, r.started_at, r.resumed_at, r.reopened_at, r.planned_at,
@@ -65,6 +73,7 @@ export const FIRST_POSITION = sql('plan:first-position')`
 const CLAIM_PLANNING = sql('plan:take')`
   UPDATE run SET planning_worker_id = :worker
    WHERE id = :run AND planned_at IS NULL AND status IN ${LIVE}
+     AND ${NOT_PAUSED}
      AND (planning_worker_id IS NULL OR planning_worker_id = :worker
           OR NOT EXISTS (SELECT 1 FROM worker w WHERE w.id = run.planning_worker_id AND w.ended_at IS NULL))
 `
@@ -75,20 +84,7 @@ const PLANNED = sql('plan:done')`UPDATE run SET planned_at = :now WHERE id = :ru
 const RUN_STATE = sql('run:state')`SELECT source, kind, status, planned_at FROM run WHERE id = :run`
 export const SET_POLICY = sql('policy')`UPDATE run SET policy = :policy WHERE id = :run`
 
-type RunMethods = Pick<
-  Store,
-  | 'enqueue'
-  | 'plan'
-  | 'claimPlanning'
-  | 'finishPlanning'
-  | 'setPolicy'
-  | 'liveRun'
-  | 'run'
-  | 'countsByGroup'
-  | 'countsByPage'
->
-
-export function runMethods(db: Database): RunMethods {
+export function runMethods(db: Database) {
   return {
     enqueue: async ({ id, source, kind, policy, input, profile }) => {
       const kept = serializeInput(source, input)
@@ -150,7 +146,7 @@ export function runMethods(db: Database): RunMethods {
           .all<{ page: number; targets: number }>(COUNTS_BY_PAGE, { run })
           .map(({ page, targets }) => ({ page, targets })),
       ),
-  }
+  } satisfies Partial<Store>
 }
 
 /** Adds targets to a run inside a transaction. Returns how many were new. */
@@ -208,7 +204,7 @@ export function findRunState(tx: Connection, run: string): RunState | undefined 
 /** The same. Throws if there is no such run. */
 export function runState(tx: Connection, run: string): RunState {
   const found = findRunState(tx, run)
-  if (!found) throw new NotFoundError(`run ${run}`, '`unstuck runs` lists them.')
+  if (!found) throw unknownRun(run)
   return found
 }
 

@@ -19,6 +19,10 @@ const TAKE_LOCK = sql('source-lock:take')`
        OR (worker_id = :insteadOf
            AND EXISTS (SELECT 1 FROM worker w WHERE w.id = :insteadOf AND w.heartbeats = :heartbeats)))
 `
+// What a holder that was killed while it waited left behind.
+const FORGET_START = sql('source-lock:forget-start')`
+  UPDATE source SET next_start_at = NULL, run_now_at = NULL WHERE source = :source
+`
 const MARK_UNLOCKING = sql('source-lock:unlocking')`
   UPDATE source_lock SET unlocking_since = coalesce(unlocking_since, :now)
    WHERE source = :source AND worker_id = :worker
@@ -36,12 +40,7 @@ const LOCKED_BY_ANOTHER = sql('source-lock:other')`
    WHERE g.source = :source AND g.worker_id <> :worker AND w.ended_at IS NULL
 `
 
-type SourceLockMethods = Pick<
-  Store,
-  'lockSource' | 'markUnlocking' | 'unlockSource' | 'sourceLocks'
->
-
-export function sourceLockMethods(db: Database): SourceLockMethods {
+export function sourceLockMethods(db: Database) {
   return {
     lockSource: (request) =>
       db.write('source-lock:lock', (tx) => lockSource(tx, request, db.location)),
@@ -65,7 +64,7 @@ export function sourceLockMethods(db: Database): SourceLockMethods {
             : tx.all<SourceLockRow>(SOURCE_LOCK, { source }),
         )
         .map(toSourceLock),
-  }
+  } satisfies Partial<Store>
 }
 
 function lockSource(tx: Connection, request: LockSourceRequest, where: string): SourceLock {
@@ -80,15 +79,10 @@ function lockSource(tx: Connection, request: LockSourceRequest, where: string): 
     insteadOf: takeOverFrom?.worker ?? null,
     heartbeats: takeOverFrom?.heartbeats ?? null,
   }
-  if (isAllowed) tx.run(TAKE_LOCK, taking)
-  const sourceLock = findSourceLock(tx, source)!
+  if (isAllowed && tx.run(TAKE_LOCK, taking) === 1) tx.run(FORGET_START, { source })
+  const sourceLock = toSourceLock(tx.get<SourceLockRow>(SOURCE_LOCK, { source })!)
   if (!isAllowed && sourceLock.worker !== worker) throw new HeartbeatOverdueError(where)
   return sourceLock
-}
-
-function findSourceLock(tx: Connection, source: string): SourceLock | null {
-  const row = tx.get<SourceLockRow>(SOURCE_LOCK, { source })
-  return row ? toSourceLock(row) : null
 }
 
 /** The lock of a source, if another worker holds it that has not ended. */

@@ -2,6 +2,7 @@ import { unknownWorker } from '../../model/errors.ts'
 import type { Policy } from '../../model/policy.ts'
 import type { Presence, Worker } from '../../model/worker.ts'
 import { bootId, processState, uptimeMs } from '../../host/identity.ts'
+import { toPaused, type PausedRow } from '../command-rows.ts'
 import {
   toHolding,
   toObservation,
@@ -27,7 +28,10 @@ const REGISTER = sql('worker:register')`
 const HEARTBEAT = sql('heartbeat')`
   UPDATE worker SET last_heartbeat_at = :now, heartbeat_uptime = :uptime, heartbeats = heartbeats + 1,
                     loop_lag_ms = :loopLagMs, stats = coalesce(:stats, stats), ended_at = NULL
-   WHERE id = :worker RETURNING lease_ms
+   WHERE id = :worker
+  RETURNING lease_ms,
+            (SELECT paused_at FROM source s WHERE s.source = worker.source) AS paused_at,
+            (SELECT paused_because FROM source s WHERE s.source = worker.source) AS paused_because
 `
 /** Claims in the worker's name that it has not named for a whole lease: it does not know of them. */
 const UNNAMED = sql('heartbeat:unnamed')`
@@ -84,18 +88,7 @@ const TAKE_LEADERSHIP = sql('leader:take')`
   WHERE leader.worker_id IS :seenWorker AND leader.until_uptime IS :seenUntil
 `
 
-type WorkerMethods = Pick<
-  Store,
-  | 'registerWorker'
-  | 'heartbeat'
-  | 'retireWorker'
-  | 'observations'
-  | 'holdings'
-  | 'worker'
-  | 'acquireLeadership'
->
-
-export function workerMethods(db: Database, lockFolder: string): WorkerMethods {
+export function workerMethods(db: Database, lockFolder: string) {
   const find = (id: string): SqliteWorkerRow | undefined =>
     db.read((tx) => tx.get<SqliteWorkerRow>(WORKER, { id }))
 
@@ -122,7 +115,7 @@ export function workerMethods(db: Database, lockFolder: string): WorkerMethods {
       const answer = await db.write('heartbeat', (tx) => {
         db.clock.adjust(tx)
         const now = tx.now()
-        const row = tx.get<{ lease_ms: number }>(HEARTBEAT, {
+        const row = tx.get<{ lease_ms: number } & PausedRow>(HEARTBEAT, {
           worker,
           loopLagMs,
           stats: stats === undefined ? null : JSON.stringify(stats),
@@ -143,6 +136,7 @@ export function workerMethods(db: Database, lockFolder: string): WorkerMethods {
           unpark,
           serverStartedAt: null,
           now,
+          paused: toPaused(row),
           isOutdated: isTooOld(tx),
         } satisfies HeartbeatResult
       })
@@ -200,7 +194,7 @@ export function workerMethods(db: Database, lockFolder: string): WorkerMethods {
         return tx.run(TAKE_LEADERSHIP, { ...params, ...seen }) === 1
       })
     },
-  }
+  } satisfies Partial<Store>
 }
 
 type SqliteWorkerRow = Omit<WorkerRow, 'presence'> & { presence: string; heartbeat_uptime: number }
@@ -242,6 +236,6 @@ function releaseUnnamed(tx: Connection, worker: string, claimIds: string, before
   type Row = { id: string; epoch: number; claim_id: string }
   for (const row of tx.all<Row>(UNNAMED, { worker, claimIds, before })) {
     const claim = { target: row.id, epoch: row.epoch, claimId: row.claim_id, worker }
-    endClaim(tx, claim, RELEASE, 'planned')
+    endClaim(tx, claim, RELEASE, 'planned', { readyAt: null })
   }
 }

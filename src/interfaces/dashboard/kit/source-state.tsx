@@ -1,0 +1,27 @@
+import { safe } from '../model/format.ts'
+import type { Source } from '../shapes.ts'
+import { StatusPill } from './status.tsx'
+import { Age } from './text.tsx'
+
+/** Whether a source is paused, and when its command starts again; nothing if neither. */
+export function SourceState({ of: { paused, nextStartAt } }: { of: Source }) {
+  if (!paused && nextStartAt === null) return null
+  return (
+    <span class="row">
+      {paused && (
+        <>
+          <StatusPill is="paused" />
+          <span class="soft small">
+            <Age at={paused.since} />: {safe(paused.because)}
+          </span>
+        </>
+      )}
+      {nextStartAt !== null && (
+        <span class="soft small">
+          next start <Age at={nextStartAt} />
+          {paused && ', if unpaused'}
+        </span>
+      )}
+    </span>
+  )
+}
