@@ -5,14 +5,17 @@ import { shortId } from '../core/model/id.ts'
 import { DEAD_LETTER_STATUSES, type Target, type DeadLetterStatus } from '../core/model/target.ts'
 import { iso, type Millis } from '../core/model/time.ts'
 import type { DeadLetter, Listing, Store } from '../core/store/store.ts'
+import { ACKNOWLEDGE_STORE } from '../features/acknowledge/store/store.ts'
 import { left, flex, type Section, type Sentence, makeTable } from '../lib/text/sentence.ts'
-import { formatAgo, formatTargetStatus, plural } from './format.ts'
+import { formatAgo, formatTargetStatus, plural, formatRunId } from './format.ts'
 import type { DeadLetterGroup, DeadLetters } from './responses.ts'
 
 export type DeadLetterSelection = {
   readonly fingerprint?: string | undefined
   readonly source?: string | undefined
   readonly statuses?: readonly DeadLetterStatus[] | undefined
+  /** Those that an operator acknowledged; default: those that need attention. */
+  readonly acknowledged?: boolean | undefined
 }
 
 type FingerprintedLetter = DeadLetter & { readonly fingerprint: string }
@@ -22,7 +25,7 @@ const PAGE_SIZE = 2_000
 /** Yields all that match, page by page. SQLite is synchronous: other work runs between two pages. */
 export async function* readDeadLetters(
   store: Store,
-  { fingerprint, source, statuses }: DeadLetterSelection,
+  { fingerprint, source, statuses, acknowledged = false }: DeadLetterSelection,
   from?: string,
 ): AsyncGenerator<FingerprintedLetter[]> {
   for (let after: string | null | undefined = from; after !== null;) {
@@ -33,7 +36,8 @@ export async function* readDeadLetters(
       limit: PAGE_SIZE,
     })
     const kinds = new Map<string, string>()
-    const found = page.items.map((letter) => {
+    const meant = page.items.filter((letter) => letter.acknowledged === acknowledged)
+    const found = meant.map((letter) => {
       const kind = kinds.get(letter.error) ?? fingerprintOf(letter.error)
       kinds.set(letter.error, kind)
       return { ...letter, fingerprint: kind }
@@ -57,12 +61,12 @@ export type DeadLetterGroups = Pick<DeadLetters, 'total' | 'isPartial'> & {
 /** Groups failed, stuck and parked targets by kind of error, the largest group first. */
 export async function groupDeadLetters(
   store: Store,
-  { source }: { readonly source?: string | undefined },
+  { source, acknowledged = false }: Pick<DeadLetterSelection, 'source' | 'acknowledged'>,
   scanMax = SCAN_MAX,
 ): Promise<DeadLetterGroups> {
   const byFingerprint = new Map<string, GroupBuilder>()
   let [seen, isPartial] = [0, false]
-  for await (const page of readDeadLetters(store, { source })) {
+  for await (const page of readDeadLetters(store, { source, acknowledged })) {
     isPartial = seen >= scanMax && page.length > 0
     if (isPartial) break
     seen += page.length
@@ -76,15 +80,18 @@ export async function groupDeadLetters(
     .map(([fingerprint, group]) => group.view(fingerprint))
     .sort((a, b) => b.count - a.count || (a.fingerprint < b.fingerprint ? -1 : 1))
   return {
-    total: source === undefined ? await countDeadLetters(store) : seen,
+    total: source === undefined ? await countDeadLetters(store, acknowledged) : seen,
     isPartial: isPartial || groups.length > GROUPS_MAX,
     groups: groups.slice(0, GROUPS_MAX),
   }
 }
 
-async function countDeadLetters(store: Store): Promise<number> {
+async function countDeadLetters(store: Store, acknowledged: boolean): Promise<number> {
+  const extension = await store.extend(ACKNOWLEDGE_STORE)
+  const seen = (await extension.acknowledgedCounts(null)).reduce((sum, { count }) => sum + count, 0)
+  if (acknowledged) return seen
   const { targets } = await store.targetTotals()
-  return DEAD_LETTER_STATUSES.reduce((total, status) => total + targets[status], 0)
+  return DEAD_LETTER_STATUSES.reduce((sum, status) => sum + targets[status], 0) - seen
 }
 
 /** Collects the dead letters of one kind of error. */
@@ -98,7 +105,7 @@ class GroupBuilder {
   /** One of each run and status: each needs another command. */
   readonly #sample = new Map<string, DeadLetterGroup['sample'][number]>()
 
-  add({ id, key, run, source, status, error, at }: DeadLetter): void {
+  add({ id, key, run, origin, source, status, error, at }: DeadLetter): void {
     this.#count++
     if (at > this.#lastAt) this.#error = error
     this.#firstAt = Math.min(this.#firstAt, at)
@@ -106,7 +113,7 @@ class GroupBuilder {
     this.#statuses[status] = (this.#statuses[status] ?? 0) + 1
     this.#sources.add(source)
     if (this.#sample.size < SAMPLE_MAX && !this.#sample.has(`${run} ${status}`))
-      this.#sample.set(`${run} ${status}`, { id, key, run, status })
+      this.#sample.set(`${run} ${status}`, { id, key, run, origin: origin ?? null, status })
   }
 
   view(fingerprint: string): DeadLetterGroup {
@@ -147,7 +154,7 @@ export function deadLetterSections(
     {
       heading: 'For example',
       table: makeTable(sample, [
-        left('TARGET', ({ id }) => shortId(id)),
+        left('TARGET', ({ id, origin }) => formatRunId(id, origin)),
         left('RUN', ({ run }) => shortId(run)),
         left('STATUS', ({ status }) => formatTargetStatus(status)),
         flex('KEY', ({ key }) => key),

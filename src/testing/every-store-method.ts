@@ -1,10 +1,11 @@
 import type { ClaimedTarget } from '../core/model/claim.ts'
-import { newId } from '../core/model/id.ts'
+import { newId, type RunId } from '../core/model/id.ts'
 import { DEFAULT_POLICY } from '../core/model/policy.ts'
 import type { Store } from '../core/store/store.ts'
 import { ADOPTED_STORE } from '../features/adopted/store/store.ts'
 import { CRAWLEE_STORE } from '../features/crawlee/store/store.ts'
 import {
+  itemsOf,
   assertAllOk,
   begin,
   recoverWorker,
@@ -17,9 +18,13 @@ import {
   SOURCE,
   enqueueCrawl,
 } from './fixtures.ts'
+import { METRICS_STORE } from '../features/metrics/store/store.ts'
+import { ACKNOWLEDGE_STORE } from '../features/acknowledge/store/store.ts'
 import { ALERT_STORE } from '../features/alerts/store/store.ts'
 import { COMMAND_STORE } from '../features/commands/store/store.ts'
 import { ACCESS_STORE } from '../features/access/store/store.ts'
+import { ITEM_STORE } from '../features/items/store/store.ts'
+import { SOURCE_STORE } from '../features/sources/store/store.ts'
 import { INSPECTION_STORE } from '../features/inspection/store/store.ts'
 
 /** Every verb of the store that is part of a run or asks for a part of what there is, at least once. */
@@ -43,6 +48,7 @@ export async function callEveryStoreMethod(store: Store): Promise<void> {
   await claimOne(store, worker, { isIdle: true })
   await store.heartbeat({ worker, claimIds: [a!.claimId], loopLagMs: 0 })
   const begun = await begin(store, worker, { source: 'single' })
+  await callSourceMethods(store)
   await callCommandMethods(store, begun.claimed!)
   await store.settle()
   await store.settle(run)
@@ -54,8 +60,14 @@ export async function callEveryStoreMethod(store: Store): Promise<void> {
   await store.run(run)
   await store.liveRun(SOURCE)
   await store.target(a!.target)
-  await store.items(SOURCE, null, 10)
-  await store.itemsByRun(SOURCE)
+  await itemsOf(store)
+  const items = await store.extend(ITEM_STORE)
+  await items.itemsByRun(SOURCE)
+  for (const place of ['items', 'datasets'] as const) {
+    await items.readItems(place, { source: SOURCE, run, group: 'g', limit: 5 })
+    await items.readItems(place, { source: SOURCE, since: 1, limit: 5 })
+    await items.latestItems(place, { source: SOURCE, run, limit: 5 })
+  }
   await store.idsEnding(run.slice(-8), 'run')
   await store.countsByGroup(run)
   await store.countsByPage(run)
@@ -78,14 +90,18 @@ export async function callEveryStoreMethod(store: Store): Promise<void> {
 
 async function callReadMethods(store: Store, run: string): Promise<void> {
   await store.runs({ latestFailed: true, limit: 5 })
+  await callAcknowledgeMethods(store, run)
   await store.deadLetters({ source: SOURCE, limit: 5 })
   await store.takeSample()
+  await store.takeSample({ unlessWithinMs: 1, onlyChanged: true })
+  await store.prune({ minutesBefore: 1 })
+  const metrics = await store.extend(METRICS_STORE)
   for (const whose of [{}, { run }, { source: SOURCE }]) {
     for (const everyMinutes of [1, 60]) {
-      await store.samples({ since: 1, until: 2, everyMinutes, ...whose })
+      await metrics.samples({ since: 1, until: 2, everyMinutes, ...whose })
     }
   }
-  await store.recoveriesPerStep({ since: 1, stepMs: 1 })
+  await metrics.recoveriesPerStep({ since: 1, stepMs: 1 })
   const alert = { cause: 'c', owner: 'o', rule: 'r', source: null, run: null, because: 'b' }
   const alerts = await store.extend(ALERT_STORE)
   await alerts.raiseAlert({ ...alert, command: 'c' })
@@ -108,13 +124,16 @@ async function callReadMethods(store: Store, run: string): Promise<void> {
 async function callAdoptedMethods(own: Store): Promise<void> {
   const store = await own.extend(ADOPTED_STORE)
   const [id, row] = [newId(), newId()]
+  const ref = { table: 't', key: 'k' }
   const request = { actor: 'a', action: 'abandon', source: SOURCE, run: row, target: null }
   const entry = { ...request, because: 'b', evidence: null, before: {}, after: {} }
-  await store.recordIntents([{ id, row, ref: { table: 't', key: 'k' }, entry, reopens: true }])
+  await store.recordIntents([{ id, row, ref, entry, reopens: true }])
   await store.openIntents(0, 5)
   await store.concludeIntents([{ id, isDone: true }])
   await store.rememberedRows([row])
   await store.forgetReopening([row])
+  await store.markRows([{ ...ref, id: row, hash: 'a' }], entry)
+  await store.hasMarks(ref.table)
 }
 
 async function callStorageMethods(store: Store, run: string, worker: string): Promise<void> {
@@ -122,6 +141,7 @@ async function callStorageMethods(store: Store, run: string, worker: string): Pr
   const { id } = await storages.makeStorage('dataset', 'first')
   const { id: records } = await storages.makeStorage('records', 'first')
   await storages.storage('dataset', id)
+  await storages.claimOrder(run, 5)
   await storages.renameStorage(id, 'second')
   for (const desc of [true, false]) {
     await storages.storages('dataset', { offset: 1, limit: 5, desc })
@@ -142,6 +162,28 @@ async function callStorageMethods(store: Store, run: string, worker: string): Pr
   const appended = entries.map((entry) => ({ ...entry, dataset: id }))
   assertAllOk(await store.checkpoint([first], storages.appending(run, appended)))
   await storages.dropStorage(id)
+}
+
+async function callAcknowledgeMethods(store: Store, run: RunId): Promise<void> {
+  const acknowledging = await store.extend(ACKNOWLEDGE_STORE)
+  const auditInfo = { actor: 'alice', because: 'seen' }
+  for (const targets of [undefined, [newId()]]) {
+    for (const dryRun of [true, false])
+      await acknowledging.acknowledge({ run, targets, undo: false, dryRun, ...auditInfo })
+  }
+  await acknowledging.acknowledgedCounts([run])
+  await acknowledging.acknowledgedCounts(null)
+}
+
+async function callSourceMethods(store: Store): Promise<void> {
+  const sources = await store.extend(SOURCE_STORE)
+  const request = { source: SOURCE, actor: 'the tests', because: 'x' }
+  await sources.setNextStart(SOURCE, 1_000)
+  await sources.requestRunNow(request)
+  await sources.setLastWork(SOURCE, { command: 'unstuck work a.ts', folder: '/', host: 'h' })
+  for (const paused of [true, false]) await sources.setPaused({ ...request, paused })
+  await sources.sourceStates(SOURCE)
+  await sources.sourceStates()
 }
 
 async function callCommandMethods(store: Store, claimed: ClaimedTarget): Promise<void> {
@@ -170,6 +212,7 @@ async function callCommandMethods(store: Store, claimed: ClaimedTarget): Promise
   const how = { exitCode: 0, signal: null, because: 'x', artifacts: 0, peakMemory: null }
   await executions.endExecution(id, { at, ...how })
   await executions.executions(run, 5)
+  await executions.recordEndedProcesses({ run, source, actor: 'a', because: 'b' })
 }
 
 /** What people do. */
@@ -206,7 +249,7 @@ async function callOperatorMethods(store: Store, run: string): Promise<void> {
   await store.moveRun(move)
   await store.retryRun({ run, newRun: newId(), ...request })
   await store.deleteRun({ run, withItems: false, ...request })
-  await store.auditCounts({ since: 1 })
+  await (await store.extend(METRICS_STORE)).auditCounts({ since: 1 })
 }
 
 /** The others: they look at all of it, for people. */
@@ -214,7 +257,7 @@ export async function callFullScanMethods(store: Store): Promise<void> {
   await store.now()
   await store.runTotals()
   await store.targetTotals()
-  await store.workerStats()
+  await (await store.extend(METRICS_STORE)).workerStats()
   const workers = { endedBefore: 1, settledBefore: 1, keepNewest: 1 }
   await store.prune({ samplesBefore: 1, statsBefore: 1, workers })
   await store.sourceLocks()

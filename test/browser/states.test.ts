@@ -6,7 +6,7 @@ import { loadSettings } from '../../src/app/config.ts'
 import { ADOPTED_SECTION } from '../../src/features/adopted/config.ts'
 import { noChromium } from '../../src/testing/chromium.ts'
 import { openStore } from '../../src/core/store/open.ts'
-import { enqueueCrawl } from '../../src/testing/fixtures.ts'
+import { claim, enqueueCrawl, registerWorker } from '../../src/testing/fixtures.ts'
 import { createHttpTestContext } from '../../src/testing/http-test-context.ts'
 import { postgresEngine } from '../../src/testing/postgres-engine.ts'
 import { TcpProxy } from '../../src/testing/tcp-proxy.ts'
@@ -30,6 +30,46 @@ describe('the dashboard when not all is well', { skip: noChromium }, () => {
     await enqueueCrawl(ctx.store, 3)
     await page.getByRole('link', { name: 'shop' }).waitFor()
     await page.getByText('0 / 3').waitFor()
+    assert.deepEqual(tab.errors, [])
+  })
+
+  test('a failure is acknowledged: no page counts it any more, until that is undone', async () => {
+    await using ctx = await createHttpTestContext({ tokens: false })
+    const run = await enqueueCrawl(ctx.store, 2)
+    const worker = await registerWorker(ctx.store)
+    const claimed = await claim(ctx.store, worker, 2)
+    await ctx.store.fail(claimed.map((one) => ({ ...one, error: 'HTTP 403', becomes: 'failed' })))
+    await ctx.store.settle(run)
+    await ctx.store.retireWorker(worker)
+    await using tab = await session.open(ctx.url)
+    const { page } = tab
+    await tab.go('/dead-letters')
+    await page.getByText('2 targets with 1 kind of error.').waitFor()
+    await page.locator('.letter-head').getByRole('button', { name: 'Acknowledge' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByText('2 targets of run').waitFor()
+    await dialog.getByRole('button', { name: /^Acknowledge/ }).click()
+    await dialog
+      .getByText('2 targets of run', { exact: false })
+      .getByText('are acknowledged')
+      .waitFor()
+    const undo = dialog.getByRole('button', { name: 'Undo' })
+    await undo.waitFor()
+    await page.getByText('No target needs attention.').waitFor()
+    await undo.click()
+    await page.getByText('2 targets with 1 kind of error.').waitFor()
+    await dialog.getByRole('button', { name: 'Close' }).last().click()
+
+    await tab.go(`/runs/${run}`)
+    await page.getByRole('button', { name: 'Acknowledge' }).first().click()
+    await dialog.getByRole('button', { name: /^Acknowledge/ }).click()
+    await dialog.getByText('is acknowledged').waitFor()
+    await dialog.getByRole('button', { name: 'Close' }).last().click()
+    await page.getByRole('button', { name: 'Undo acknowledge' }).first().waitFor()
+    await tab.go('/')
+    await page.getByText('Nothing is stuck').waitFor()
+    await tab.go('/dead-letters?acknowledged=true')
+    await page.getByText('2 targets with 1 kind of error.').waitFor()
     assert.deepEqual(tab.errors, [])
   })
 
@@ -86,7 +126,10 @@ describe('the dashboard when not all is well', { skip: noChromium }, () => {
     await tab.go('/runs?status=succeeded')
     await page.getByRole('link', { name: 'portal-a' }).click()
     await page.getByRole('button', { name: 'Copy the whole id' }).waitFor()
-    assert.equal(await page.getByRole('button', { name: /Retry|Delete/ }).count(), 0)
+    assert.equal(
+      await page.getByRole('button', { name: /Retry|Plan|Acknowledge|Delete/ }).count(),
+      0,
+    )
     assert.deepEqual(tab.errors, [])
     await store.close()
   })

@@ -1,5 +1,6 @@
 import type { ClaimId, RunId, TargetId, WorkerId } from './id.ts'
 import type { Millis } from './time.ts'
+import type { RunOrigin } from './traits.ts'
 
 export const TARGET_STATUSES = [
   'planned',
@@ -27,6 +28,8 @@ export type TargetInput = {
   readonly cursor?: unknown
   /** Goes to the front of the queue, before others that were put there. */
   readonly forefront?: boolean
+  /** It was done elsewhere: it is recorded and never claimed. */
+  readonly done?: boolean
 }
 
 /** Where the next worker continues. It changes as a whole, with a page. */
@@ -67,6 +70,10 @@ export type Target = Cursor & {
   readonly lastActivityAt: Millis
   readonly lastError: string | null
   readonly finishedAt: Millis | null
+  /** When an operator acknowledged that it failed, is stuck or parked; null again once that changes. */
+  readonly acknowledgedAt: Millis | null
+  /** The row of a table of your own that it is; omitted for all else. */
+  readonly origin?: RunOrigin
   /** In a list: its error, cursor or next address is longer than what is here. */
   readonly cut?: true
 }

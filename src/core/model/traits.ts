@@ -5,6 +5,7 @@ export const RUN_ACTIONS = [
   'resume',
   'reset-failed',
   'unpark',
+  'acknowledge',
   'retry',
   'revert',
   'cancel',
@@ -13,7 +14,7 @@ export const RUN_ACTIONS = [
 export type RunAction = (typeof RUN_ACTIONS)[number]
 
 /** Actions on a target, in the order in which they are offered. */
-export const TARGET_ACTIONS = ['reset', 'unpark', 'park', 'rewind'] as const
+export const TARGET_ACTIONS = ['reset', 'unpark', 'acknowledge', 'park', 'rewind'] as const
 export type TargetAction = (typeof TARGET_ACTIONS)[number]
 
 /** The row of a table of your own that a run or a target is. */

@@ -90,6 +90,8 @@ export type DeadLetter = Pick<Target, 'id' | 'key' | 'run' | 'origin'> & {
   readonly error: string
   /** When it was failed, marked as stuck, or parked. */
   readonly at: Millis
+  /** By an operator: it no longer needs attention. */
+  readonly acknowledged: boolean
 }
 
 export type DeadLetterFilter = {

@@ -69,6 +69,9 @@ export type RunFactsRow = {
   reopened_at: number | null
   planned_at: number | null
   finished_at: number | null
+  acknowledged_at: number | null
+  paused_at: number | null
+  paused_because: string | null
   progress_done: number | null
   progress_total: number | null
   /** Null is zero, as in the counters. */
@@ -100,6 +103,8 @@ function toRunWith(row: RunFactsRow, counters: RunCountersRow): Run {
     reopenedAt: row.reopened_at,
     plannedAt: row.planned_at,
     finishedAt: row.finished_at,
+    acknowledgedAt: row.acknowledged_at,
+    paused: toPaused(row),
     lastActivityAt: counters.last_activity_at ?? row.created_at,
     counts: toCounts(counters),
     progress:
@@ -196,6 +201,7 @@ export type TargetRow = {
   last_activity_at: number
   last_error: string | null
   finished_at: number | null
+  acknowledged_at: number | null
   cut?: number | boolean
 }
 
@@ -221,6 +227,7 @@ export function toHeldTarget(row: TargetRow): Target {
     lastActivityAt: row.last_activity_at,
     lastError: row.last_error,
     finishedAt: row.finished_at,
+    acknowledgedAt: row.acknowledged_at,
     ...(row.cut && { cut: true }),
   }
 }

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { isId, isIdEnding } from '../../core/model/id.ts'
 import { INTEGER_MAX } from '../../core/model/limits.ts'
 import { parseDuration } from '../../core/model/time.ts'
 import { sourceMistake } from '../../lib/validate/source.ts'
@@ -16,11 +17,20 @@ export const id = v.pipe(
   ),
   v.description('A full id, or its last 8 digits'),
 )
-/** Of a target: there are too many to find one by its last digits. */
-export const fullId = v.pipe(
+/** A run by its id, or by its source. */
+export const runRef = v.pipe(
   v.string(),
-  v.regex(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/, 'goes by its full id'),
-  v.description('A full id'),
+  v.check((text) => sourceMistake(text) === null, 'is not an id or a source'),
+  v.description('A full id, its last 8 digits, or a source: its live run, else its last'),
+)
+/** A target by its full id, or a row of a table of targets by its own: there are too many to find one by its last digits. */
+export const targetRef = v.pipe(
+  v.string(),
+  v.check(
+    (text) => isId(text) || (!isIdEnding(text) && sourceMistake(text) === null),
+    'goes by its full id, or by that of its row: `TABLE:ID`',
+  ),
+  v.description('A full id, or the id of a row of your own: `pages:17`, or `17`'),
 )
 export const source = v.pipe(
   v.string(),
@@ -45,6 +55,12 @@ export const text = v.pipe(
   v.check((words) => !words.includes('\0'), 'has a NUL in it'),
 )
 export const because = v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(500)))
+/** Of every call that acknowledges. */
+export const acknowledgeFields = {
+  undo: v.optional(v.pipe(v.boolean(), v.description('Removes the mark')), false),
+  because,
+  dryRun: v.optional(v.boolean(), false),
+}
 /** A number in a body, within the range of the database's integers. */
 export const wholeNumber = (from: number) =>
   v.pipe(v.number(), v.integer(), v.minValue(from), v.maxValue(INTEGER_MAX))

@@ -19,7 +19,7 @@ import { SUMS } from './counters.ts'
 
 const COLUMNS = (texts: string): string => /* sql */ `
   ${targetColumns('t')}, ${texts}, ${ms('t.claimed_at')} AS claimed_at,
-  ${ms('t.last_activity_at')} AS last_activity_at, ${ms('t.finished_at')} AS finished_at
+  ${ms('t.last_activity_at')} AS last_activity_at, ${ms('t.finished_at')} AS finished_at, ${ms('t.acknowledged_at')} AS acknowledged_at
 `
 const TARGET_COLUMNS = COLUMNS('t.next_url, t.cursor, t.last_error')
 const N = LIMITS.listed
@@ -57,7 +57,7 @@ export const BEFORE_ALL = '00000000-0000-0000-0000-000000000000'
 
 export const DEAD_LETTERS = sql('dead-letters', 'anew')`
   SELECT t.id, t.key, t.run_id AS run, r.source, t.status, left(coalesce(t.last_error, ''), ${LIMITS.listed}) AS error,
-         ${ms('coalesce(t.finished_at, t.last_activity_at)')} AS at
+         ${ms('coalesce(t.finished_at, t.last_activity_at)')} AS at, t.acknowledged_at IS NOT NULL AS acknowledged
     FROM unstuck.target t JOIN unstuck.run r ON r.id = t.run_id
    WHERE t.id > $1 AND t.status IN ('failed', 'stuck', 'parked') AND t.status = ANY ($3::text[])
      AND ($4::text IS NULL OR r.source = $4)

@@ -26,6 +26,11 @@ const COUNT_NAMED = sql('replan:count-named')`
   )
   SELECT count(*)::int AS count FROM named WHERE ${CHOSEN(1)} AND status = ANY ($4::text[])
 `
+/** An operator wants another attempt: errors and crashes are reset, attempts are not. */
+export const TRY_AGAIN = /* sql */ `
+  status = 'planned', ready_at = CASE WHEN t.checkpoint_seq > 0 THEN 'epoch'::timestamptz END, claim_id = NULL,
+  errors = 0, crashes = 0, crashes_alone = 0, crashes_since_epoch = t.epoch, finished_at = NULL, acknowledged_at = NULL
+`
 const REPLAN_NAMED = sql('replan:named')`
   WITH named AS MATERIALIZED (
     SELECT id, run_id, group_name, attempts, status FROM unstuck.target WHERE id = ANY ($6::uuid[])
@@ -61,7 +66,7 @@ const HAS_OPEN = sql('replan:open')`
 const REOPEN = sql('replan:reopen')`
   UPDATE unstuck.run
      SET status = CASE WHEN started_at IS NULL THEN 'queued' ELSE 'interrupted' END,
-         finished_at = NULL, error = NULL, reopened_at = clock_timestamp()
+         finished_at = NULL, acknowledged_at = NULL, error = NULL, reopened_at = clock_timestamp()
    WHERE id = $1
   RETURNING status
 `
@@ -97,7 +102,7 @@ const PARK = sql('park-targets')`
   ),
   moved AS (
     UPDATE unstuck.target t
-       SET status = 'parked', claim_id = NULL, last_error = $3, finished_at = clock_timestamp(),
+       SET status = 'parked', claim_id = NULL, last_error = $3, finished_at = clock_timestamp(), acknowledged_at = NULL,
            epoch = t.epoch + chosen.held,
            crashes = greatest(t.crashes - chosen.held, 0),
            crashes_alone = greatest(t.crashes_alone - chosen.held * t.claimed_alone::int, 0)
@@ -119,7 +124,7 @@ const REWIND = sql('rewind')`
     UPDATE unstuck.target
        SET status = 'planned', epoch = epoch + 1, claim_id = NULL, page = $4, next_url = $5,
            cursor = $6, last_item_id = NULL, checkpoint_hash = NULL, ready_at = 'epoch',
-           errors = 0, crashes = 0, crashes_alone = 0, crashes_since_epoch = epoch, finished_at = NULL
+           errors = 0, crashes = 0, crashes_alone = 0, crashes_since_epoch = epoch, finished_at = NULL, acknowledged_at = NULL
      WHERE id = $2
     RETURNING run_id, group_name, status, $3::text AS was
   )

@@ -21,7 +21,7 @@ const TARGET = sql('target')`SELECT * FROM target WHERE id = :id`
 const N = LIMITS.listed
 // What is long is cut by the database: a page of the list weighs the same whatever is in it.
 export const LISTED = /* sql */ `
-  ${targetColumns('target')}, claimed_at, last_activity_at, finished_at, substr(next_url, 1, ${N}) AS next_url,
+  ${targetColumns('target')}, claimed_at, last_activity_at, finished_at, acknowledged_at, substr(next_url, 1, ${N}) AS next_url,
   substr(cursor, 1, ${N}) AS cursor, substr(last_error, 1, ${N}) AS last_error,
   max(coalesce(length(cursor), 0), coalesce(length(last_error), 0), coalesce(length(next_url), 0)) > ${N} AS cut
 `
@@ -45,13 +45,14 @@ export type SqliteTargetRow = Omit<TargetRow, 'cursor'> & { cursor: string | nul
 
 const DEAD_LETTERS = sql('dead-letters')`
   SELECT t.id, t.key, t.run_id AS run, r.source, t.status, substr(coalesce(t.last_error, ''), 1, ${LIMITS.listed}) AS error,
-         coalesce(t.finished_at, t.last_activity_at) AS at
+         coalesce(t.finished_at, t.last_activity_at) AS at, t.acknowledged_at IS NOT NULL AS acknowledged
     FROM target t INDEXED BY target_dead_letter CROSS JOIN run r ON r.id = t.run_id
    WHERE t.id > :after AND t.status IN ('failed', 'stuck', 'parked')
      AND t.status IN (SELECT value FROM json_each(:statuses))
      AND (:source IS NULL OR r.source = :source)
    ORDER BY t.id LIMIT :limit
 `
+type DeadLetterRow = Omit<DeadLetter, 'acknowledged'> & { acknowledged: number }
 export const RUN_TOTALS = sql('totals:runs')`
   SELECT status, count(*) AS count FROM run GROUP BY status
 `
@@ -92,8 +93,8 @@ export function listMethods(db: Database) {
       checkAfter({ after })
       const asked = JSON.stringify(statuses?.length ? statuses : DEAD_LETTER_STATUSES)
       const values = { source, statuses: asked, after: after ?? '', limit: limit + 1 }
-      const rows = db.read((tx) => tx.many<DeadLetter>(DEAD_LETTERS, values))
-      return toListing(rows, limit, (row) => row)
+      const rows = db.read((tx) => tx.many<DeadLetterRow>(DEAD_LETTERS, values))
+      return toListing(rows, limit, (row) => ({ ...row, acknowledged: row.acknowledged === 1 }))
     },
 
     runTotals: async () =>

@@ -27,7 +27,11 @@ const COUNT = sql('replan:count')`
 export const COUNT_NAMED = sql('replan:count-named')`
   SELECT group_name, status, count(*) AS count FROM target WHERE ${NAMED} GROUP BY group_name, status
 `
-// An operator wants another attempt: errors and crashes are reset, attempts are not.
+/** An operator wants another attempt: errors and crashes are reset, attempts are not. */
+export const TRY_AGAIN = /* sql */ `
+  status = 'planned', ready_at = CASE WHEN checkpoint_seq > 0 THEN 0 END, claim_id = NULL, errors = 0,
+  crashes = 0, crashes_alone = 0, crashes_since_epoch = epoch, finished_at = NULL, acknowledged_at = NULL
+`
 const REPLAN = sql('replan')`
   UPDATE target SET ${TRY_AGAIN} WHERE ${MATCHING}
 `
@@ -39,7 +43,7 @@ const HAS_OPEN = sql('replan:open')`
 `
 const REOPEN = sql('replan:reopen')`
   UPDATE run SET status = CASE WHEN started_at IS NULL THEN 'queued' ELSE 'interrupted' END,
-                 finished_at = NULL, error = NULL, reopened_at = :now
+                 finished_at = NULL, acknowledged_at = NULL, error = NULL, reopened_at = :now
    WHERE id = :run
   RETURNING status
 `
@@ -54,7 +58,7 @@ const TARGET_STATE = sql('target:state')`
   SELECT run_id, group_name, status, page FROM target WHERE id = :id
 `
 const PARK = sql('target:park')`
-  UPDATE target SET status = 'parked', claim_id = NULL, last_error = :because, finished_at = :now,
+  UPDATE target SET status = 'parked', claim_id = NULL, last_error = :because, finished_at = :now, acknowledged_at = NULL,
                     epoch = epoch + (status = 'in_progress'),
                     crashes = max(crashes - (status = 'in_progress'), 0),
                     crashes_alone = max(crashes_alone - (status = 'in_progress') * claimed_alone, 0)
@@ -64,7 +68,7 @@ const REWIND = sql('target:rewind')`
   UPDATE target SET status = 'planned', epoch = epoch + 1, claim_id = NULL, page = :to,
                     next_url = :next, cursor = :cursor, last_item_id = NULL, checkpoint_hash = NULL, ready_at = 0,
                     errors = 0, crashes = 0, crashes_alone = 0, crashes_since_epoch = epoch,
-                    finished_at = NULL
+                    finished_at = NULL, acknowledged_at = NULL
    WHERE id = :id
 `
 

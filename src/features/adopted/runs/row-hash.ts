@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import type { Run } from '../../../core/model/run.ts'
 import { iso } from '../../../core/model/time.ts'
 import type { AuditEntry } from '../../../core/store/store.ts'
 import type { AdoptedColumns, Mapping } from '../mapping.ts'
@@ -22,6 +23,11 @@ export function encodeSnapshot(snapshot: RowSnapshot): StoredSnapshot {
 /** A hash of all mapped columns, so that a verdict can be matched with the row that was judged. */
 export function hashRow({ snapshot }: Pick<AdoptedRow, 'snapshot'>): string {
   return hash('sha256', JSON.stringify(encodeSnapshot(snapshot))).slice(0, 32)
+}
+
+/** The same for a whole table: it changes when any of its rows moves. */
+export function hashTableRun({ status, counts, lastActivityAt }: Run): string {
+  return hash('sha256', JSON.stringify([status, counts.targets, lastActivityAt])).slice(0, 32)
 }
 
 /** The current values of the columns that the change writes. */

@@ -1,9 +1,11 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import type { Id, RunId, WorkerId } from '../../../core/model/id.ts'
-import type { Run } from '../../../core/model/run.ts'
+import type { Run, RunStatus } from '../../../core/model/run.ts'
+import type { TargetStatus } from '../../../core/model/target.ts'
+import type { Millis } from '../../../core/model/time.ts'
 import type { RunOrigin } from '../../../core/model/traits.ts'
 import type { Store } from '../../../core/store/store.ts'
-import type { AdoptedStore } from '../store/store.ts'
+import type { AdoptedStore, RememberedRow } from '../store/store.ts'
 import { adoptedId, TABLE_RUN_KEY } from '../ids.ts'
 import type { Mapping } from '../mapping.ts'
 import { callUserFunctions, ErrorThrottle, NO_RESULTS } from './callbacks.ts'
@@ -17,10 +19,10 @@ import {
   type ResolvedRow,
 } from './row-run.ts'
 import type { AdoptedRow, AdoptedTable } from '../table/table.ts'
-import { hashRow } from './row-hash.ts'
+import { hashRow, hashTableRun } from './row-hash.ts'
 import { AdoptedTables } from './tables.ts'
 import { RowLocator } from './row-locator.ts'
-import { isActive, isOpen, statusValuesFor } from './status-mapping.ts'
+import { isActive, isOpen, statusOf, statusValuesFor } from './status-mapping.ts'
 
 /** All live rows at one time. */
 export type LiveRows = {
@@ -41,6 +43,8 @@ type AdoptedRowsOptions = {
 const LIVE_TTL_MS = 10_000
 const TABLE_RUN_TTL_MS = 1_000
 const LOGGED_MAX = 1_000
+/** Rows in progress that are read for the last activity of a table in a list. */
+const TABLE_ROWS_MAX = 100
 /** Rows processed before the event loop gets its turn. */
 const YIELD_EVERY = 1_000
 
@@ -95,7 +99,11 @@ export class AdoptedRows {
         one,
       ]),
     )
-    const reopened = await this.#reopened(table, open)
+    const remembered = await this.#remembered(table, rows)
+    const reopened = await this.#reopened(
+      table,
+      open.flatMap(({ key }) => remembered.get(key) ?? []),
+    )
     const run =
       mapping.kind === 'targets' ? (tableRun ?? (await this.#cachedTableRun(table))) : null
     const all: ResolvedRow[] = []
@@ -106,6 +114,7 @@ export class AdoptedRows {
         serverStartedAt,
         callbackResults: callbackResults.get(row.key) ?? NO_RESULTS,
         reopened: reopened.get(row.key) ?? null,
+        acknowledgedAt: acknowledgedAt(remembered.get(row.key), () => hashRow(row)),
         policyOf: this.#policyOf,
       }
       const resolved = withRowHash(resolveRow(table, row, run, facts))
@@ -133,20 +142,30 @@ export class AdoptedRows {
     return resolveRow(table, row, tableRun, facts)
   }
 
+  /** What is remembered of rows that are open, or that may need attention. */
+  async #remembered(
+    { mapping }: AdoptedTable,
+    rows: readonly AdoptedRow[],
+  ): Promise<Map<string, RememberedRow>> {
+    const kept = rows.filter(({ status }) => !WELL.has(statusOf(mapping, status)))
+    if (kept.length === 0) return new Map()
+    const ids = kept.map((row) => idsOf(mapping, row)[mapping.kind === 'runs' ? 'run' : 'target'])
+    const found = await this.#adopted.rememberedRows(ids)
+    return new Map(found.map((one) => [one.key, one]))
+  }
+
   /** Reopened rows, with the status that they had then. */
   async #reopened(
     { mapping }: AdoptedTable,
-    rows: readonly AdoptedRow[],
+    remembered: readonly RememberedRow[],
   ): Promise<Map<string, Reopened>> {
     const found = new Map<string, Reopened>()
-    if (rows.length === 0) return found
-    const isRun = mapping.kind === 'runs'
-    const ids = rows.map((row) => (isRun ? idsOf(mapping, row).run : idsOf(mapping, row).target))
-    for (const { id, key, reopenedAt: at } of await this.#adopted.rememberedRows(ids)) {
+    for (const { id, key, reopenedAt: at } of remembered) {
       if (at === null) continue
-      const of = isRun
-        ? { run: id }
-        : { run: adoptedId(mapping.name, TABLE_RUN_KEY, 'run'), target: id }
+      const of =
+        mapping.kind === 'runs'
+          ? { run: id }
+          : { run: adoptedId(mapping.name, TABLE_RUN_KEY, 'run'), target: id }
       const [last] = await this.#store.audit({ ...of, newestFirst: true, limit: 1 })
       const { statusValue } = (last?.after ?? {}) as { statusValue?: unknown }
       found.set(key, { at, status: typeof statusValue === 'string' ? statusValue : null })
@@ -160,15 +179,12 @@ export class AdoptedRows {
     const [counts, { now }] = await Promise.all([table.counts(), table.clock()])
     // Active rows are found by their status; the newest of all needs a scan.
     const statusValues = statusValuesFor(mapping, ['in_progress'])
-    const [newest] = active ?? (await table.rows({ statusValues, limit: 1 }))
-    const run = toTableRun(
-      mapping,
-      counts,
-      newest ?? (await table.rows({ limit: 1 }))[0] ?? null,
-      now,
-    )
+    const found = active ?? (await table.rows({ statusValues, limit: TABLE_ROWS_MAX }))
+    const rows = found.length > 0 ? found : await table.rows({ limit: 1 })
+    const run = toTableRun(mapping, counts, rows, now)
     this.locator.remember(run.id, { table: table.mapping.name, key: TABLE_RUN_KEY })
-    return run
+    const [known] = await this.#adopted.rememberedRows([run.id])
+    return { ...run, acknowledgedAt: acknowledgedAt(known, () => hashTableRun(run)) }
   }
 
   /** The same, cached for a short time: reading one target must not count all of them. */
@@ -264,6 +280,15 @@ export class AdoptedRows {
     this.#logged.add(line)
     this.log(line)
   }
+}
+
+/** In these a row is never acknowledged. */
+const WELL: ReadonlySet<RunStatus | TargetStatus> = new Set(['succeeded', 'done', 'cancelled'])
+
+/** Any change of the row removes the mark. */
+function acknowledgedAt(known: RememberedRow | undefined, hashNow: () => string): Millis | null {
+  const mark = known?.acknowledged
+  return mark && mark.hash === hashNow() ? mark.at : null
 }
 
 /** Adds the hash of the row to the run, so that a verdict is applied only to the row that was judged. */

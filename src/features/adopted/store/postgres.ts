@@ -9,6 +9,7 @@ import {
 } from '../../../core/store/postgres/kit.ts'
 import {
   concluded,
+  isRowGone,
   toIntent,
   toRemembered,
   type AdoptedStore,
@@ -19,7 +20,8 @@ import {
 } from './store.ts'
 
 const REMEMBERED = sql('adopted:rows')`
-  SELECT id, name, key, ${ms('reopened_at')} AS reopened_at FROM unstuck.adopted_row
+  SELECT id, name, key, ${ms('reopened_at')} AS reopened_at,
+         ${ms('acknowledged_at')} AS acknowledged_at, acknowledged_hash FROM unstuck.adopted_row
    WHERE id = ANY ($1::uuid[]) ORDER BY id
 `
 const RECORD_INTENTS = sql('adopted:intend')`
@@ -40,6 +42,20 @@ const REMEMBER = sql('adopted:remember')`
     FROM json_to_recordset($1::json) AS r (id uuid, name text, key text, reopens boolean)
    ORDER BY id
   ON CONFLICT (id) DO UPDATE SET reopened_at = excluded.reopened_at
+`
+const FORGET_ROWS = sql('adopted:forget-rows')`
+  DELETE FROM unstuck.adopted_row WHERE id = ANY ($1::uuid[])
+`
+const MARK = sql('adopted:mark')`
+  INSERT INTO unstuck.adopted_row (id, name, key, acknowledged_at, acknowledged_hash)
+  SELECT id, "table", key, CASE WHEN hash IS NOT NULL THEN clock_timestamp() END, hash
+    FROM json_to_recordset($1::json) AS m (id uuid, "table" text, key text, hash text)
+   ORDER BY id
+  ON CONFLICT (id) DO UPDATE SET
+    acknowledged_at = excluded.acknowledged_at, acknowledged_hash = excluded.acknowledged_hash
+`
+const MARKS = sql('adopted:marks')`
+  SELECT 1 FROM unstuck.adopted_row WHERE name = $1 AND acknowledged_at IS NOT NULL LIMIT 1
 `
 // Ordered by the column, not by its value in milliseconds, so that the index is used.
 const OPEN = sql('adopted:open')`
@@ -76,6 +92,14 @@ export function adoptedMethods(db: Database): AdoptedStore {
       (await db.all<IntentRecord>(OPEN, [olderThanMs, limit])).map(toIntent),
 
     forgetReopening: async (ids) => void (await db.all(FORGET, [ids])),
+
+    markRows: (marks, entry) =>
+      db.transaction('adopted:mark', async (connection) => {
+        await connection.all(MARK, [stripNulJson(marks)])
+        await recordAuditEntries(connection, [entry])
+      }),
+
+    hasMarks: async (table) => (await db.all(MARKS, [table])).length > 0,
   }
 }
 
@@ -86,16 +110,21 @@ async function recordOutcomes(
 ): Promise<void> {
   const done = ends.flatMap(({ id, isDone }) => {
     const intent = settled.get(id)
-    return intent && isDone ? [{ ...intent, entry: concluded(intent.entry, isDone) }] : []
+    if (!intent || !isDone) return []
+    const isGone = isRowGone(intent.entry, isDone)
+    return [{ ...intent, entry: concluded(intent.entry, isDone), isGone }]
   })
   if (done.length === 0) return
   await recordAuditEntries(
     connection,
     done.map(({ entry }) => entry),
   )
+  const kept = done.filter(({ isGone }) => !isGone)
+  const gone = done.filter(({ isGone }) => isGone)
+  if (gone.length > 0) await connection.all(FORGET_ROWS, [gone.map(({ row }) => row)])
   // For a row that occurs twice, the last operation counts.
   const rows = new Map(
-    done.map(({ row: id, ref: { table: name, key }, reopens }) => [id, { id, name, key, reopens }]),
+    kept.map(({ row: id, ref: { table: name, key }, reopens }) => [id, { id, name, key, reopens }]),
   )
-  await connection.all(REMEMBER, [stripNulJson([...rows.values()])])
+  if (rows.size > 0) await connection.all(REMEMBER, [stripNulJson([...rows.values()])])
 }

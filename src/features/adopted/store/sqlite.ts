@@ -7,6 +7,7 @@ import {
 } from '../../../core/store/sqlite/kit.ts'
 import {
   concluded,
+  isRowGone,
   toIntent,
   toRemembered,
   type AdoptedStore,
@@ -28,6 +29,16 @@ const SETTLE = sql('adopted:settle')`DELETE FROM adopted_intent WHERE id = :id R
 const REMEMBER = sql('adopted:remember')`
   INSERT INTO adopted_row (id, name, key, reopened_at) VALUES (:row, :table, :key, :reopenedAt)
   ON CONFLICT (id) DO UPDATE SET reopened_at = excluded.reopened_at
+`
+const FORGET_ROW = sql('adopted:forget-row')`DELETE FROM adopted_row WHERE id = :row`
+const MARK = sql('adopted:mark')`
+  INSERT INTO adopted_row (id, name, key, acknowledged_at, acknowledged_hash)
+  VALUES (:id, :table, :key, iif(:hash IS NULL, NULL, :now), :hash)
+  ON CONFLICT (id) DO UPDATE SET
+    acknowledged_at = excluded.acknowledged_at, acknowledged_hash = excluded.acknowledged_hash
+`
+const MARKS = sql('adopted:marks')`
+  SELECT 1 FROM adopted_row WHERE name = :table AND acknowledged_at IS NOT NULL LIMIT 1
 `
 const OPEN = sql('adopted:open')`
   SELECT * FROM adopted_intent WHERE at <= :until ORDER BY at, id LIMIT :limit
@@ -62,6 +73,15 @@ export function adoptedMethods(db: Database): AdoptedStore {
 
     forgetReopening: (ids) =>
       db.write('adopted:forget', (tx) => void tx.run(FORGET, { ids: JSON.stringify(ids) })),
+
+    markRows: (marks, entry) =>
+      db.write('adopted:mark', (tx) => {
+        const now = tx.now()
+        for (const mark of marks) tx.run(MARK, { ...mark, now })
+        recordAudit(tx, entry)
+      }),
+
+    hasMarks: async (table) => db.read((tx) => tx.get(MARKS, { table }) !== undefined),
   }
 }
 
@@ -69,9 +89,9 @@ function conclude(tx: Connection, { id, isDone }: IntentResult): boolean {
   const settled = tx.get<IntentRecord>(SETTLE, { id })
   if (!settled || !isDone) return settled !== undefined
   const { row, ref, entry, reopens } = readIntent(settled)
-  const now = tx.now()
-  recordAudit(tx, { ...concluded(entry, isDone), at: now })
-  tx.run(REMEMBER, { row, ...ref, reopenedAt: reopens ? now : null })
+  recordAudit(tx, concluded(entry, isDone))
+  if (isRowGone(entry, isDone)) tx.run(FORGET_ROW, { row })
+  else tx.run(REMEMBER, { row, ...ref, reopenedAt: reopens ? tx.now() : null })
   return true
 }
 

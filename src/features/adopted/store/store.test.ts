@@ -61,7 +61,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
     assert.deepEqual(entry, { ...likeThis, run: about.row, id, at })
     assert.ok(id > likeThis!.id && at >= likeThis!.at)
     assert.deepEqual(await store.rememberedRows([newId(), about.row, own]), [
-      { id: about.row, table: 'courses', key: '17', reopenedAt: null },
+      { id: about.row, table: 'courses', key: '17', reopenedAt: null, acknowledged: null },
     ])
   })
 

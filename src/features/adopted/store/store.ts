@@ -15,7 +15,8 @@ export interface AdoptedStore {
    */
   recordIntents(intents: readonly NewIntent[]): Promise<void>
   /**
-   * Records the results. Done: writes the audit entry once, however often this is called, and remembers the row. Not
+   * Records the results. Done: writes the audit entry once, however often this is called, and remembers the row, or
+   * forgets it if it was deleted. Not
    * done: forgets the intent. Unsure: writes the audit entry, marked as unsure. Returns true for the one call that
    * concluded the intent.
    */
@@ -24,6 +25,10 @@ export interface AdoptedStore {
   openIntents(olderThanMs: number, limit: number): Promise<Intent[]>
   /** Lets automatic recovery act on the rows again: they have an owner, or have changed. */
   forgetReopening(ids: readonly Id[]): Promise<void>
+  /** Marks rows as acknowledged by an operator, or removes the marks, with one audit entry. */
+  markRows(marks: readonly RowMark[], entry: NewIntent['entry']): Promise<void>
+  /** Returns whether rows of this table are acknowledged. */
+  hasMarks(table: string): Promise<boolean>
 }
 
 export const ADOPTED_STORE: StoreExtension<AdoptedStore> = {
@@ -31,6 +36,7 @@ export const ADOPTED_STORE: StoreExtension<AdoptedStore> = {
   postgres: async () => (await import('./postgres.ts')).adoptedMethods,
   clean: (store) => ({
     recordIntents: (intents) => store.recordIntents(intents.map(cleanIntent)),
+    markRows: (marks, entry) => store.markRows(marks, cleanAuditInfo(entry)),
   }),
 }
 
@@ -39,7 +45,12 @@ export type RememberedRow = RunOrigin & {
   readonly id: Id
   /** When an operator reverted an operation on the row; null once the row has changed since. */
   readonly reopenedAt: Millis | null
+  /** When an operator acknowledged the row, and the hash of the row then: the mark holds while that is the same. */
+  readonly acknowledged: { readonly at: Millis; readonly hash: string } | null
 }
+
+/** `hash` of the row; null removes the mark. */
+export type RowMark = RunOrigin & { readonly id: Id; readonly hash: string | null }
 
 export type NewIntent = {
   readonly id: Id
@@ -47,7 +58,7 @@ export type NewIntent = {
   readonly row: Id
   readonly ref: RunOrigin
   /** The audit entry of the operation. */
-  readonly entry: Omit<AuditEntry, 'id' | 'at'>
+  readonly entry: Omit<AuditEntry, 'id' | 'at' | 'key'>
   /** An operator reopens the row: automatic recovery ignores it until it changes. */
   readonly reopens: boolean
 }
@@ -66,9 +77,13 @@ export type RememberedRecord = {
   name: string
   key: string
   reopened_at: number | null
+  acknowledged_at: number | null
+  acknowledged_hash: string | null
 }
-export function toRemembered({ id, name, key, reopened_at }: RememberedRecord): RememberedRow {
-  return { id, table: name, key, reopenedAt: reopened_at }
+export function toRemembered(record: RememberedRecord): RememberedRow {
+  const { id, name, key, reopened_at, acknowledged_at: at, acknowledged_hash: hash } = record
+  const acknowledged = at === null || hash === null ? null : { at, hash }
+  return { id, table: name, key, reopenedAt: reopened_at, acknowledged }
 }
 
 export type IntentRecord = {
@@ -89,6 +104,11 @@ export function toIntent({ id, at, row_id, name, key, entry, reopens }: IntentRe
     entry: entry as NewIntent['entry'],
     reopens: Boolean(reopens),
   }
+}
+
+/** Nothing is remembered of a deleted row: another one may get its id. */
+export function isRowGone({ action }: NewIntent['entry'], isDone: boolean | 'unsure'): boolean {
+  return action === 'delete' && isDone === true
 }
 
 /** The audit entry with the result in it. */

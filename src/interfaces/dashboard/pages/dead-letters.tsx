@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
-import { parkTogether } from '../kit/action-state.ts'
+import { actTogether } from '../kit/action-state.ts'
 import { ActionButtons, openAction, useCompletedActions } from '../kit/actions.tsx'
 import { Button } from '../kit/button.tsx'
 import { CopyButton } from '../kit/copy.tsx'
@@ -16,16 +16,19 @@ import { useList, useResource } from '../resource.ts'
 import { useHasRole } from '../session.ts'
 import type { DeadLetters as Letters, DeadLetterTarget } from '../shapes.ts'
 
-const SPEC = { q: 'one', source: 'one', open: 'one' } as const
+const SPEC = { q: 'one', source: 'one', acknowledged: 'one', open: 'one' } as const
 
 /** Failed, stuck and parked targets by the kind of their error. */
 export function DeadLetters() {
   const all = useFilters(SPEC)
-  const { source, q, open } = all.filters
+  const { source, q, acknowledged, open } = all.filters
   // The unfolded group is in the address too, but narrows nothing.
-  const state = { ...all, isFiltered: source !== '' || q !== '' }
-  const query = source === '' ? '' : `?source=${encodeURIComponent(source)}`
-  const letters = useResource<Letters>(`/api/dead-letters${query}`, {
+  const state = { ...all, isFiltered: source !== '' || q !== '' || acknowledged !== '' }
+  const query = new URLSearchParams({
+    ...(source !== '' && { source }),
+    ...(acknowledged !== '' && { acknowledged }),
+  })
+  const letters = useResource<Letters>(withQuery('/api/dead-letters', query), {
     refreshMs: 10_000,
     version: useCompletedActions(),
   })
@@ -43,17 +46,20 @@ export function DeadLetters() {
       <PageHead title="Dead letters" actions={q === '' && <ActionButtons actions={actions} />}>
         {letters.data &&
           (total === 0
-            ? 'No target is failed, stuck or parked.'
+            ? acknowledged
+              ? 'No target is acknowledged.'
+              : 'No target needs attention.'
             : `${plural(total, 'target')} with ${plural(letters.data.groups.length, 'kind')} of error.`)}
         {isPartial && ' There are more than were read: each number is a minimum.'}
       </PageHead>
-      {(total > 0 || state.isFiltered) && (
+      {letters.data && (
         <Filters
           label="Filter dead letters"
           state={state}
           fields={[
             { name: 'q', label: 'Search errors', kind: 'search' },
             { name: 'source', label: 'Source', kind: 'choice', options },
+            { name: 'acknowledged', label: 'Show', kind: 'choice', options: SHOWN },
           ]}
         />
       )}
@@ -65,7 +71,7 @@ export function DeadLetters() {
                 <DeadLetterGroup
                   key={group.fingerprint}
                   group={group}
-                  source={source}
+                  query={query}
                   isPartial={isPartial}
                   isOpen={open === group.fingerprint}
                   onToggle={(isOpen) =>
@@ -81,7 +87,8 @@ export function DeadLetters() {
               ) : (
                 <Empty title="No dead letters.">
                   Targets whose handler gave up, that took their worker down too often, or that an
-                  operator parked are listed here, grouped by error.
+                  operator parked are listed here, grouped by error. Those that were acknowledged
+                  have a list of their own.
                 </Empty>
               )}
             </div>
@@ -92,6 +99,15 @@ export function DeadLetters() {
   )
 }
 
+const SHOWN = [
+  { value: '', label: 'Needs attention' },
+  { value: 'true', label: 'Acknowledged' },
+]
+
+function withQuery(path: string, query: URLSearchParams): string {
+  return query.size === 0 ? path : `${path}?${query}`
+}
+
 function sourcesOf(letters: Letters | undefined): string[] {
   return [...new Set(letters?.groups.flatMap(({ sources }) => sources))].toSorted()
 }
@@ -99,14 +115,14 @@ function sourcesOf(letters: Letters | undefined): string[] {
 /** One kind of error: how often, where and since when; unfolded its targets. */
 function DeadLetterGroup(props: {
   group: Letters['groups'][number]
-  /** Only of this source; empty: of all. */
-  source: string
+  /** Of the list: its source, and whether they are acknowledged. */
+  query: URLSearchParams
   /** There are more than were counted. */
   isPartial: boolean
   isOpen: boolean
   onToggle: (isOpen: boolean) => void
 }) {
-  const { group, source, isPartial, isOpen, onToggle } = props
+  const { group, query, isPartial, isOpen, onToggle } = props
   const { fingerprint, error, count, sources, statuses, firstAt, lastAt } = group
   const [first = '', ...rest] = error.split('\n')
   return (
@@ -163,15 +179,15 @@ function DeadLetterGroup(props: {
           </button>
         </div>
       </div>
-      {isOpen && <DeadLetterTargets fingerprint={fingerprint} source={source} />}
+      {isOpen && <DeadLetterTargets fingerprint={fingerprint} of={query} />}
     </li>
   )
 }
 
-/** The targets of one kind of error: retried one by one, or parked together. */
-function DeadLetterTargets({ fingerprint, source }: { fingerprint: string; source: string }) {
+/** The targets of one kind of error: planned again one by one, or acknowledged or parked together. */
+function DeadLetterTargets({ fingerprint, of }: { fingerprint: string; of: URLSearchParams }) {
   const canAct = useHasRole('operator')
-  const query = new URLSearchParams({ limit: '50', ...(source !== '' && { source }) })
+  const query = new URLSearchParams({ ...Object.fromEntries(of), limit: '50' })
   const list = useList<DeadLetterTarget>(`/api/dead-letters/${fingerprint}/targets?${query}`)
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
   const completedActions = useCompletedActions()
@@ -229,18 +245,24 @@ function DeadLetterTargets({ fingerprint, source }: { fingerprint: string; sourc
 
 function SelectionBar(props: { targets: readonly DeadLetterTarget[]; clear: () => void }) {
   const { targets, clear } = props
-  const parks = targets.flatMap(({ actions }) => actions.filter(({ name }) => name === 'park'))
-  const park = parkTogether(parks)
+  const together = (['acknowledge', 'park'] as const).flatMap((name) => {
+    const own = targets.flatMap(({ actions }) => actions.filter((action) => action.name === name))
+    const action = actTogether(own)
+    return action ? [{ action, count: own.length }] : []
+  })
   return (
     <div class="row chosen" role="status">
       <span>{plural(targets.length, 'target')} selected</span>
-      {park ? (
-        <Button size="small" icon="parked" onClick={() => openAction(park)}>
-          {`${park.label} ${formatNumber(parks.length)}`}
+      {together.map(({ action, count }) => (
+        <Button
+          key={action.name}
+          size="small"
+          icon={action.name === 'park' ? 'parked' : 'check'}
+          onClick={() => openAction(action)}
+        >
+          {`${action.label} ${formatNumber(count)}`}
         </Button>
-      ) : (
-        <span class="faint">parked already</span>
-      )}
+      ))}
       <Button size="small" kind="quiet" onClick={clear}>
         Select none
       </Button>

@@ -1,0 +1,98 @@
+import type { RunId } from '../core/model/id.ts'
+import type { Run } from '../core/model/run.ts'
+import type { SourceLock } from '../core/model/source-lock.ts'
+import { DEAD_LETTER_STATUSES, type DeadLetterStatus, type Target } from '../core/model/target.ts'
+import type { Millis } from '../core/model/time.ts'
+import type { Store } from '../core/store/store.ts'
+import { ACKNOWLEDGE_STORE } from '../features/acknowledge/store/store.ts'
+import { formatAgo } from './format.ts'
+
+/** How many targets of each run are acknowledged, by status. Runs without any are left out. */
+export type AcknowledgedTargets = ReadonlyMap<
+  RunId,
+  Readonly<Partial<Record<DeadLetterStatus, number>>>
+>
+
+/** Reads how many targets of these runs are acknowledged. Reads nothing if no target needs attention. */
+export async function loadAcknowledged(
+  store: Store,
+  runs: readonly Run[],
+): Promise<AcknowledgedTargets> {
+  const ids = new Set(runs.filter((run) => countDeadLetters(run) > 0).map(({ id }) => id))
+  if (ids.size === 0) return new Map()
+  const found = new Map<RunId, Partial<Record<DeadLetterStatus, number>>>()
+  const extension = await store.extend(ACKNOWLEDGE_STORE)
+  for (const { run, status, count } of await extension.acknowledgedCounts([...ids]))
+    found.set(run, { ...found.get(run), [status]: count })
+  return found
+}
+
+/** Returns the run without its acknowledged targets; null if nothing of it is left that needs attention. */
+export function withoutAcknowledged(run: Run, acknowledged: AcknowledgedTargets): Run | null {
+  // Its targets were acknowledged with it: what changes one of them removes the mark of the run.
+  if (run.acknowledgedAt !== null) return null
+  const seen = acknowledged.get(run.id)
+  if (!seen) return run
+  const targets = { ...run.counts.targets }
+  for (const status of DEAD_LETTER_STATUSES)
+    targets[status] = Math.max(0, targets[status] - (seen[status] ?? 0))
+  const left = { ...run, counts: { ...run.counts, targets } }
+  return countDeadLetters(left) > 0 ? left : null
+}
+
+const PAGE_SIZE = 500
+/** Pages that are searched for targets that are not acknowledged. */
+const PAGES_MAX = 20
+
+/** Returns the first targets of a status that are not acknowledged, by id. */
+export async function listUnacknowledged(
+  store: Store,
+  { id }: Pick<Run, 'id'>,
+  status: DeadLetterStatus,
+  max: number,
+  acknowledged: AcknowledgedTargets,
+): Promise<Target[]> {
+  const seen = acknowledged.get(id)?.[status] ?? 0
+  const limit = Math.min(PAGE_SIZE, max + seen)
+  const found: Target[] = []
+  let after: string | undefined
+  for (let page = 0; page < PAGES_MAX && found.length < max; page++) {
+    const { items, next } = await store.targets(id, { statuses: [status], limit, after })
+    found.push(...items.filter(({ acknowledgedAt }) => acknowledgedAt === null))
+    if (next === null) break
+    after = next
+  }
+  return found.slice(0, max)
+}
+
+/** Returns the sources whose command reached its restart limit, except where the run that ended last is acknowledged. */
+export async function gaveUpUnacknowledged(
+  store: Store,
+  locks: readonly SourceLock[],
+): Promise<SourceLock[]> {
+  const left: SourceLock[] = []
+  for (const lock of locks) {
+    if (lock.gaveUp === null) continue
+    const [last] = (await store.runs({ source: lock.source, limit: 1 })).items
+    if ((last?.acknowledgedAt ?? -Infinity) < lock.gaveUp.at) left.push(lock)
+  }
+  return left
+}
+
+/** `Acknowledged 2 h ago: it no longer counts as needing attention.` */
+export function acknowledgedSentence(at: Millis, now: Millis): string {
+  return `Acknowledged ${formatAgo(at, now)}: it no longer counts as needing attention.`
+}
+
+/** How many targets of a run are acknowledged. */
+export function countAcknowledged(
+  { id }: Pick<Run, 'id'>,
+  acknowledged: AcknowledgedTargets,
+): number {
+  return Object.values(acknowledged.get(id) ?? {}).reduce((sum, count) => sum + count, 0)
+}
+
+/** How many targets of a run are failed, stuck or parked. */
+export function countDeadLetters({ counts }: Pick<Run, 'counts'>): number {
+  return DEAD_LETTER_STATUSES.reduce((sum, status) => sum + counts.targets[status], 0)
+}
