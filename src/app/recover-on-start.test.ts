@@ -48,7 +48,7 @@ test('each log entry is one line, whatever the data; after its timeout it change
   assert.match(lines[0]!, /^\[unstuck\] alive\(\) of row 1 of shown: away \\x1b\[2J$/)
   assert.match(
     lines[1]!,
-    /^\[unstuck\] run \w{8} of shown is running: .*\[unstuck\] no run is active/,
+    /^\[unstuck\] run shown:1 of shown is running: .*\[unstuck\] no run is active/,
   )
   assert.doesNotMatch(said.replaceAll('\n', ''), /\p{Cc}/u)
   assert.match(lines[3]!, /"message":"it took longer than 100 ms/)

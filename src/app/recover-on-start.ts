@@ -1,11 +1,11 @@
+import { runName } from '../core/model/traits.ts'
 import { hostname } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ErrorJson } from '../core/model/error-data.ts'
 import { messageOf, StoreUnavailableError, toUnstuckError } from '../core/model/errors.ts'
 import { checkCall, BOOLEAN, FUNCTION, optional, type Fields } from '../core/model/fields.ts'
 import { DURATION } from '../lib/validate/fields.ts'
-import { shortId } from '../core/model/id.ts'
-import { progressOf } from '../core/model/run.ts'
+import { formatAge, progressOf } from '../presenters/format.ts'
 import { humanizeDuration, parseDuration, type Duration } from '../core/model/time.ts'
 import type { Verdict } from '../core/model/verdict.ts'
 import { safeText } from '../lib/text/safe-text.ts'
@@ -16,7 +16,7 @@ import { recover } from '../core/recovery/recover.ts'
 import type { Store } from '../core/store/store.ts'
 import type * as records from '../presenters/records.ts'
 import type * as results from '../presenters/results.ts'
-import { assessedRunView, verdictLine, verdictView } from '../presenters/verdict.ts'
+import { assessedRunView, recoveredLine, verdictLine, verdictView } from '../presenters/verdict.ts'
 import { DATABASE_FIELDS, loadSettings, type DatabaseOptions } from './config.ts'
 import { contextFor } from './open-context.ts'
 import { openAll } from './open-database.ts'
@@ -25,7 +25,7 @@ import { openAll } from './open-database.ts'
 export type RecoverOnStartOptions = DatabaseOptions & {
   /** After this long it returns what it has seen so far, and begins nothing new. @default '30s' */
   timeout?: Duration | undefined
-  /** Gets each active run and each verdict as a line. @default stdout */
+  /** Gets each live run and each verdict as a line. @default stdout */
   log?: ((line: string) => unknown) | undefined
   /** Reports what would be done and changes nothing. @default false */
   dryRun?: boolean | undefined
@@ -68,6 +68,7 @@ export async function recoverOnStart(options: RecoverOnStartOptions = {}): Promi
   } catch (error) {
     deadline.abort()
     log(`recovery at the start did not finish: ${messageOf(error)}`)
+    if (progress.verdicts.length > 0) log(recoveredLine(progress.verdicts))
     return reportOf(progress, toUnstuckError(error).toJSON())
   }
 }
@@ -110,6 +111,7 @@ async function recoverOnce(
       .map(({ policy }) => policy.startupGraceMs)
     await sleep(Math.max(0, ...graces), undefined, { ref: false, signal: deadline })
     reportVerdicts((await recover(context)).verdicts)
+    if (active.length > 0) log(recoveredLine(progress.verdicts))
     throwIfUnreadable(store)
   } finally {
     await store.close()
@@ -129,7 +131,9 @@ function throwIfUnreadable({ unreadable }: Store): void {
  */
 function isPastGrace({ run, policy, evidence }: AssessedRun): boolean {
   const { staleAfterMs, startupGraceMs } = policy
-  return !run.traits.ownerIsKnown && evidence.idleMs > (staleAfterMs ?? Infinity) + startupGraceMs
+  return (
+    !run.traits.ownerIsKnown && (evidence.idleMs ?? 0) > (staleAfterMs ?? Infinity) + startupGraceMs
+  )
 }
 
 /** The same verdict on the same run or target. An applied one is always new. */
@@ -169,7 +173,7 @@ function safeLog(log: (line: string) => unknown): (line: string) => void {
 function describeRun({ run, owner, evidence }: AssessedRun): string {
   const { done, total } = progressOf(run)
   const state = owner ? owner.assessment.because : 'no worker has it'
-  return `run ${shortId(run.id)} of ${run.source} is ${run.status}: ${done}/${total} done, ${humanizeDuration(evidence.ageMs)} old; ${state}`
+  return `run ${runName(run)} of ${run.source} is ${run.status}: ${done}/${total ?? '?'} done, ${formatAge(evidence.ageMs)} old; ${state}`
 }
 
 async function withTimeout<T>(ms: number, work: Promise<T>): Promise<T> {

@@ -1,18 +1,27 @@
-import { NotFoundError, UsageError } from '../core/model/errors.ts'
-import { isId, shortId } from '../core/model/id.ts'
-import type { Run } from '../core/model/run.ts'
+import { refuseResume } from '../operator/refusals.ts'
+import { closest } from '../core/model/closest.ts'
+import { NotFoundError, StoreUnavailableError, UsageError } from '../core/model/errors.ts'
+import { isId, isIdEnding, shortId, type Id, type RunId } from '../core/model/id.ts'
+import { isLive, LIVE_STATUSES, type Run, type RunStatus } from '../core/model/run.ts'
 import type { Target } from '../core/model/target.ts'
+import { rowName, runName } from '../core/model/traits.ts'
 import type { Store } from '../core/store/store.ts'
+import { unstuckCommand } from '../lib/text/shell-command.ts'
+import { sourceMistake } from '../lib/validate/source.ts'
+
+/** Resolves what an operator gives for a run or a target, for all interfaces. */
 
 const RUNS_HINT = '`unstuck runs` lists them.'
 
 /** Finds a target by its id. Short ids are searched among all targets. */
 export async function findTarget(store: Store, text: string): Promise<Target> {
-  const hint = '`unstuck show RUN` lists those that need attention.'
-  const id = parseId(text, 'target', hint)
-  const [found, another] = isId(id) ? [id] : await store.idsEnding(id, 'target')
-  if (another !== undefined) throw ambiguous('targets', text, found!, another)
-  const target = found === undefined ? null : await store.target(found)
+  const hint = '`unstuck targets RUN` lists those of a run.'
+  const target = await targetById(store, text)
+  if (!target && !isIdEnding(text)) {
+    throw new UsageError(
+      `${JSON.stringify(text)} is not the id of a target: give its last 8 digits, or all of it. ${hint}`,
+    )
+  }
   if (!target) throw new NotFoundError(`target ${text}`, hint)
   return target
 }
@@ -27,49 +36,193 @@ export async function findTargets(store: Store, texts: readonly string[]): Promi
   return [...found.values()]
 }
 
-/** Finds the run, or else the target, with this id. */
-export async function findRunOrTarget(store: Store, text: string): Promise<Run | Target> {
-  const hint = '`unstuck runs` lists runs, `unstuck show RUN` its targets in trouble.'
-  const id = parseId(text, 'run or a target', hint)
-  const whole = isId(id) && ((await store.run(id)) ?? (await store.target(id)))
-  if (whole) return whole
-  if ((await store.idsEnding(id, 'run')).length > 0) return findRun(store, text)
-  if ((await store.idsEnding(id, 'target')).length > 0) return findTarget(store, text)
-  throw new NotFoundError(`run or target ${text}`, hint)
+/**
+ * Finds a run to read: by its id, or by its source, which stands for its live run, else its last. `command`: what is
+ * printed for each where both match.
+ */
+export async function findRun(store: Store, text: string, command = 'show'): Promise<Run> {
+  return (await resolveRun(store, text, command)).run
 }
 
-/** Finds a run by its full id, or by the last 8 digits that every list shows. */
-export async function findRun(store: Store, text: string): Promise<Run> {
-  const id = parseId(text, 'run', RUNS_HINT)
-  const [found, another] = isId(id) ? [id] : await store.idsEnding(id, 'run')
-  if (another !== undefined) throw ambiguous('runs', text, found!, another)
-  const run = found === undefined ? null : await store.run(found)
-  if (!run) throw new NotFoundError(`run ${text}`, RUNS_HINT)
+/** Finds the run, or else the target, with this id, or the run of a source. */
+export async function findRunOrTarget(
+  store: Store,
+  text: string,
+  command = 'explain',
+): Promise<Run | Target> {
+  const byId = (await runById(store, text, command)) ?? (await targetById(store, text))
+  const found = await idOrSource(store, text, command, byId)
+  if (!found) throw await notFound(store, 'run or target', text)
+  return found
+}
+
+/**
+ * Finds a run that `command` is to change: by its id, or by its source, which stands for its live run. For `resume` it
+ * stands for the last run that can be resumed.
+ */
+export async function findRunToChange(store: Store, text: string, command: string): Promise<Run> {
+  const { run, isById } = await resolveRun(store, text, command)
+  return isById ? run : runToChange(store, run, command)
+}
+
+/** Returns how a run is named; by the end of its id, if it cannot be read. */
+export async function readRunName(store: Store, id: RunId): Promise<string> {
+  const run = await store.run(id).catch(() => null)
+  return run ? runName(run) : shortId(id)
+}
+
+/** Finds the run of a source to read: its live run, else its last. */
+export async function findRunOfSource(store: Store, source: string): Promise<Run> {
+  const run = await runOfSource(store, source)
+  if (!run) throw await notFound(store, 'run', source)
   return run
 }
 
-/** Finds a run by its id, or the newest run of a source by its name. */
-export async function findRunOrNewest(store: Store, text: string): Promise<Run> {
-  const id = text.toLowerCase()
-  const isKnown = ID.test(id) && (await store.idsEnding(id, 'run')).length > 0
-  if (isKnown) return findRun(store, text)
-  const [newest] = (await store.runs({ source: text, limit: 1 })).items
-  if (!newest) throw new NotFoundError(`run or source ${text}`, RUNS_HINT)
-  return newest
+/** Finds the run of a source that `command` is to change. */
+export async function findRunOfSourceToChange(
+  store: Store,
+  source: string,
+  command: string,
+): Promise<Run> {
+  return runToChange(store, await findRunOfSource(store, source), command)
 }
 
-const ID = /^[0-9a-f-]{8,36}$/
+/** Returns an error for a source that has no run, with the one that was probably meant. */
+export async function unknownSource(store: Store, source: string): Promise<NotFoundError> {
+  return new NotFoundError(`source ${source}`, await sourceHint(store, source))
+}
 
-function parseId(text: string, what: string, hint: string): string {
-  const id = text.toLowerCase()
-  if (ID.test(id)) return id
+async function resolveRun(
+  store: Store,
+  text: string,
+  command: string,
+): Promise<{ readonly run: Run; readonly isById: boolean }> {
+  const byId = await runById(store, text, command)
+  const run = await idOrSource(store, text, command, byId)
+  if (!run) throw await notFound(store, 'run', text)
+  return { run, isById: run === byId }
+}
+
+/** Returns what has the id, else the run of the source. Throws where both match, unless the id is given in full. */
+async function idOrSource<T extends Run | Target>(
+  store: Store,
+  text: string,
+  command: string,
+  byId: T | null,
+): Promise<T | Run | null> {
+  if (byId?.id === text.toLowerCase()) return byId
+  const bySource = await runOfSource(store, text)
+  if (!byId || !bySource || byId.id === bySource.id) return byId ?? bySource
+  const what = 'source' in byId ? 'run' : 'target'
   throw new UsageError(
-    `${JSON.stringify(text)} is not the id of a ${what}: give its last 8 digits, or all of it. ${hint}`,
+    `${text} is ${byId.id.endsWith(text.toLowerCase()) ? 'the end of ' : ''}the id of a ${what}, and also a source.\n` +
+      `For the ${what}: \`unstuck ${command} ${fullName(byId, text)}\`\n` +
+      `For the source: \`unstuck ${command} ${fullName(bySource, text)}\``,
   )
 }
 
-function ambiguous(what: string, text: string, one: string, another: string): UsageError {
-  return new UsageError(
-    `Several ${what} end in ${shortId(text)}, ${one} and ${another} among them. Give the full id.`,
+/** Names one thing: with its table, where it is a row of your own. */
+function fullName(found: Run | Target, text: string): string {
+  const name = rowName(('source' in found ? found.traits.origin : found.origin) ?? null)
+  return name === null || name === text ? found.id : name
+}
+
+async function runById(store: Store, text: string, command: string): Promise<Run | null> {
+  return findById(store, text, { kind: 'run', command, read: (id) => store.run(id) })
+}
+
+async function targetById(store: Store, text: string, command = 'explain'): Promise<Target | null> {
+  return findById(store, text, { kind: 'target', command, read: (id) => store.target(id) })
+}
+
+/** Finds it by its id, the end of its id, or the own id of its row. */
+async function findById<T extends Run | Target>(
+  store: Store,
+  text: string,
+  { kind, command, read }: { kind: 'run' | 'target'; command: string; read: Read<T> },
+): Promise<T | null> {
+  const id = text.toLowerCase()
+  const known = isId(id) ? await read(id) : null
+  if (known) return known
+  const ids = await store.idsEnding(isIdEnding(text) && !isId(id) ? id : text, kind)
+  const found = (await Promise.all(ids.map(read))).filter((one) => one !== null)
+  if (found.length < 2) return found[0] ?? null
+  const commands = found.map((one) => `\`unstuck ${command} ${fullName(one, text)}\``)
+  throw new UsageError(
+    `Several ${kind}s have the id ${text}. Give it in full:\n${commands.join('\n')}`,
   )
+}
+
+type Read<T> = (id: Id) => Promise<T | null>
+
+async function runOfSource(store: Store, source: string): Promise<Run | null> {
+  if (sourceMistake(source) !== null) return null
+  return (await store.liveRun(source)) ?? (await runsOf(store, source, 1))[0] ?? null
+}
+
+async function runsOf(
+  store: Store,
+  source: string,
+  limit: number,
+  statuses?: readonly RunStatus[],
+): Promise<Run[]> {
+  return (await store.runs({ source, statuses, limit })).items
+}
+
+/** How many ended runs of a source are searched for one that can be resumed. */
+const ENDED_MAX = 50
+
+async function runToChange(store: Store, run: Run, command: string): Promise<Run> {
+  const { source, status } = run
+  if (isLive(status)) {
+    // A table of the user's own may have several.
+    const [, another] = run.traits.isOnlyLive ? [] : await runsOf(store, source, 2, LIVE_STATUSES)
+    if (!another) return run
+    throw new UsageError(
+      `${source} has several live runs: give the id of one. \`${unstuckCommand('runs', [], { source })}\` lists them.`,
+    )
+  }
+  if (command !== 'resume') {
+    const last = `Its last run, ${runName(run)}, is ${status}`
+    throw new NotFoundError(`live run of ${source}`, `${last}: \`unstuck show ${runName(run)}\`.`)
+  }
+  const ended = await runsOf(store, source, ENDED_MAX)
+  const resumable = ended.find(
+    (one) =>
+      one.status !== 'succeeded' &&
+      refuseResume(one) === null &&
+      (one.traits.origin === null || one.traits.actions.includes('resume')),
+  )
+  // The action reports why its last run cannot be resumed.
+  return resumable ?? run
+}
+
+async function notFound(store: Store, what: string, text: string): Promise<Error> {
+  const [unreadable] = store.unreadable
+  if (unreadable) {
+    return new StoreUnavailableError(
+      `${text} is not found; it may be in the table ${unreadable.table}, which cannot be read: ${unreadable.because}`,
+    )
+  }
+  if (isIdEnding(text)) return new NotFoundError(`${what} ${text}`, RUNS_HINT)
+  if (/^[0-9a-f]{4,7}$/i.test(text))
+    return new NotFoundError(`${what} ${text}`, `An id is given by its last 8 digits. ${RUNS_HINT}`)
+  return new NotFoundError(
+    `${what.replace(' or ', ', ')} or source ${text || '""'}`,
+    await sourceHint(store, text),
+  )
+}
+
+const SOURCES_MAX = 200
+
+async function sourceHint(store: Store, source: string): Promise<string> {
+  const hint = await similarSource(store, source)
+  return hint ? `Did you mean ${hint}?` : RUNS_HINT
+}
+
+/** Returns the other source with the most similar name, of the newest runs. */
+export async function similarSource(store: Store, source: string): Promise<string | null> {
+  const newest = (await store.runs({ limit: SOURCES_MAX })).items
+  const others = newest.map((run) => run.source).filter((one) => one !== source)
+  return closest(source, others)
 }

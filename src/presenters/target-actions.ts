@@ -1,4 +1,4 @@
-import { isParkedOrStuck } from '../core/decide/allowed-actions.ts'
+import { isParkedOrStuck } from '../operator/refusals.ts'
 import { RefusedError, UsageError } from '../core/model/errors.ts'
 import { shortId, type RunId } from '../core/model/id.ts'
 import { isLive, type Run } from '../core/model/run.ts'
@@ -6,9 +6,11 @@ import type { Target } from '../core/model/target.ts'
 import { firstSentences, LINES_MAX, plainText } from '../lib/text/sentence.ts'
 import { unstuckCommand } from '../lib/text/shell-command.ts'
 import type { ActionContext } from '../core/recovery/context.ts'
-import * as operatorActions from '../core/recovery/operator-actions.ts'
+import * as operatorActions from '../operator/actions.ts'
 import type { ReplanResult, Store } from '../core/store/store.ts'
-import { plural, formatTargetStatus, nextStartCondition } from './format.ts'
+import { runName } from '../core/model/traits.ts'
+import { findTargets } from './find.ts'
+import { plural, formatTargetStatus, nextStartCondition, targetRef } from './format.ts'
 import {
   commandOnTargets,
   makeResult,
@@ -74,7 +76,7 @@ function describeUnchanged(targets: readonly Target[]): string[] {
   if (targets.length === 0) return []
   const shown = targets
     .slice(0, LINES_MAX)
-    .map(({ id, status }) => `${shortId(id)} (${formatTargetStatus(status).text})`)
+    .map((target) => `${targetRef(target)} (${formatTargetStatus(target.status).text})`)
   const more = targets.length > LINES_MAX ? ` and ${targets.length - LINES_MAX} more` : ''
   return [`Unchanged: ${shown.join(', ')}${more}.`]
 }
@@ -104,24 +106,23 @@ export async function resetFailed(
   const items = await replanEach(runs, ({ id }) =>
     operatorActions.resetFailed(context, id, options),
   )
+  const named = await findTargets(context.store, options.targets ?? [])
   return replannedResult(context.store, items, {
     unchanged: 'No failed target matches.',
     hints: (after) => (after.traits.actions.includes('park') ? [PARK_HINT] : []),
+    warning: NO_RESET_UNDO,
     dryRun: options.dryRun,
     undo: null,
-    command: unstuckCommand(
-      'reset-failed',
-      runs.map(({ id }) => shortId(id)),
-      {
-        yes: true,
-        target: options.targets?.map(shortId),
-        group: options.groups,
-        maxAttempts: options.maxAttempts,
-      },
-    ),
+    command: unstuckCommand('reset-failed', runs.map(runName), {
+      yes: true,
+      target: named.map(targetRef),
+      group: options.groups,
+      maxAttempts: options.maxAttempts,
+    }),
   })
 }
 
+const NO_RESET_UNDO = 'A reset cannot be reverted.'
 const PARK_HINT = 'To park one of them: `unstuck park TARGET`.'
 
 type UnparkSelection = {
@@ -158,7 +159,7 @@ export async function unpark(
 /** Of the named targets, those in the given groups: the command line accepts one or the other. */
 function unparkCommand(runs: readonly Run[], { targets, groups }: UnparkSelection): string {
   if (!targets) {
-    return unstuckCommand('unpark', [], { run: runs.map(({ id }) => shortId(id)), group: groups })
+    return unstuckCommand('unpark', [], { run: runs.map(runName), group: groups })
   }
   const selected = targets.filter(
     ({ group }) => !groups || (group !== null && groups.includes(group)),
@@ -197,12 +198,15 @@ async function replannedResult(
   {
     unchanged,
     hints,
+    warning,
     dryRun,
     ...done
   }: Pick<ActionResult, 'dryRun' | 'undo' | 'command'> & {
     /** Explains why no target was changed. */
     readonly unchanged: string
     readonly hints: (after: Run) => string[]
+    /** Said before it is done. */
+    readonly warning?: string
   },
 ): Promise<ReplannedRuns> {
   const after = await Promise.all(items.map(async ({ run }) => (await store.run(run))!))
@@ -213,8 +217,8 @@ async function replannedResult(
       ? [unchanged, ...(dryRun ? [] : [NOTHING_CHANGED])]
       : [
           ...firstSentences(lines, '`--json` has each run').map(plainText),
-          ...(dryRun ? [] : [describeNextStart(after)]),
-          ...(dryRun ? [] : new Set(after.flatMap(hints))),
+          ...(dryRun && warning !== undefined ? [warning] : []),
+          ...(dryRun ? [] : [describeNextStart(after), ...new Set(after.flatMap(hints))]),
         ]
   return makeResult(dryRun, {
     run: after.length === 1 ? after[0]! : null,
@@ -245,7 +249,7 @@ export async function resetTarget(
   dryRun: boolean,
 ): Promise<ActionResult> {
   const { id, run, status } = target
-  const short = shortId(id)
+  const short = targetRef(target)
   if (isParkedOrStuck(target)) {
     throw new RefusedError(`Target ${short} is ${status}, not failed: \`unstuck unpark ${short}\`.`)
   }
@@ -265,7 +269,7 @@ export async function rewind(
 ): Promise<RewindResult> {
   const { store } = context
   const { to, next, cursor } = where
-  const short = shortId(before.id)
+  const short = targetRef(before)
   if (to === before.page && next === undefined && cursor === undefined) {
     throw new UsageError(`Target ${short} is at page ${to} already.`)
   }

@@ -1,22 +1,24 @@
 import { shortId, type RunId } from '../core/model/id.ts'
 import type { Run } from '../core/model/run.ts'
-import { describeOrigin, type RunOrigin } from '../core/model/traits.ts'
+import { describeOrigin, rowName, type RunOrigin } from '../core/model/traits.ts'
 import { blockedReason, type Decision, type Verdict } from '../core/model/verdict.ts'
 import type { AssessedRun } from '../core/recovery/assess.ts'
 import { LINES_MAX, omitted, plainText, type Sentence } from '../lib/text/sentence.ts'
 import { evidenceSentences, factsOf, lastPageView, ownerView, runView } from './view.ts'
 import { errorKind } from './fingerprint.ts'
-import { plural } from './format.ts'
+import { plural, targetName, targetRef } from './format.ts'
 import type { AssessedRun as AssessedRunView, Subject } from './records.ts'
 import type { Verdict as VerdictView } from './results.ts'
 
 /** `isDone`: recovery was applied, so that what is not applied changed meanwhile. */
 export function verdictView(verdict: Verdict, isDone: boolean): VerdictView {
-  const { run, source, target, action, because, liveness, from, to, blockedBy = null } = verdict
+  const { run, source, target, action, because, liveness, from, to } = verdict
+  const { key, blockedBy = null } = verdict
   return {
     run,
     source,
     target,
+    key,
     action,
     because,
     liveness,
@@ -42,20 +44,25 @@ function outcomeOf(verdict: Verdict, isDone: boolean): VerdictView['outcome'] {
   return isDone ? 'changed-meanwhile' : 'planned'
 }
 
-/** `target 91bc4f2a of shop`. A row of a user's own table is a run. */
-function subjectOf({ target, source, run, row }: Verdict): Subject {
+/** `target austin (91bc4f2a) of shop`. A row of a user's own table is a run. */
+function subjectOf({ target, key, source, run, row, targetRow: origin }: Verdict): Subject {
   if (row) return rowSubject(run, source, row)
-  return target === null
-    ? runSubject(run, source)
-    : { kind: 'target', label: `target ${shortId(target)} of ${source}` }
+  if (target === null) return runSubject(run, source)
+  // The one target of a command has the name of its source.
+  const named = { target, origin, key: key === source ? null : key }
+  const name = targetRef({ id: target, origin })
+  return { kind: 'target', label: `${targetName(named)} of ${source}`, name }
 }
 
 function runSubject(run: RunId, source: string): Subject {
-  return { kind: 'run', label: `run ${shortId(run)} of ${source}` }
+  return { kind: 'run', label: `run ${shortId(run)} of ${source}`, name: shortId(run) }
 }
 
 function rowSubject(run: RunId, source: string, row: RunOrigin): Subject {
-  return { kind: 'row', label: `run ${shortId(run)} of ${source} (${describeOrigin(row)})` }
+  const named = rowName(row)
+  const also = named === null ? ` (${describeOrigin(row)})` : ''
+  const name = named ?? shortId(run)
+  return { kind: 'row', label: `run ${name} of ${source}${also}`, name }
 }
 
 /** What was decided about a run or one of its targets. */
@@ -89,7 +96,7 @@ export function assessedRunView({
   }
 }
 
-/** `resume target 91bc4f2a of shop (in progress → planned): process 4711 on a1 has ended …` */
+/** `resume target austin (91bc4f2a) of shop (in progress → planned): process 4711 on a1 has ended …` */
 export function verdictSentence(view: VerdictView): Sentence {
   return [
     { text: view.action, style: 'strong' },
@@ -100,6 +107,23 @@ export function verdictSentence(view: VerdictView): Sentence {
 /** A verdict as a line of the log. */
 export function verdictLine(view: VerdictView): string {
   return `recovery: ${plainText(verdictSentence(view))}`
+}
+
+/** `recovered 3: 2 rows, 1 target; 1 needs attention`: what a check of a server has done. */
+export function recoveredLine(views: readonly VerdictView[]): string {
+  const done = views.filter(({ outcome }) => outcome === 'applied')
+  const parts = (['row', 'run', 'target'] as const).flatMap((kind) => {
+    const count = done.filter(({ subject }) => subject.kind === kind).length
+    return count > 0 ? plural(count, kind) : []
+  })
+  const left = views.filter(({ outcome }) =>
+    ['needs-attention', 'blocked'].includes(outcome),
+  ).length
+  return (
+    `recovered ${done.length}` +
+    (parts.length > 0 ? `: ${parts.join(', ')}` : '') +
+    (left > 0 ? `; ${left} ${left === 1 ? 'needs' : 'need'} attention` : '')
+  )
 }
 
 /** The reason, and what blocks it. */
@@ -150,7 +174,7 @@ function groupSentences(group: readonly VerdictView[]): Sentence[] {
   const many = plural(group.length, subject.kind === 'target' ? 'target' : 'run')
   const ids = group
     .slice(0, EXAMPLES_MAX)
-    .map(({ run, target, subject }) => shortId(subject.kind === 'target' ? target! : run))
+    .map(({ key, subject }) => (key === null ? subject.name : `${key} (${subject.name})`))
   return [
     [
       '- ',

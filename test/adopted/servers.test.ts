@@ -21,10 +21,13 @@ test('serve recovers adopted tables in the background, and logs what it did', as
   const ended = once(child, 'close')
   try {
     await waitFor('a failed row', async () => (await project.tenders())[0]!['status'] === 'failed')
-    await waitFor('its word', () =>
-      /recovery: fail run \w{8} of portal-a .row 1 of tenders./.test(said),
+    await waitFor('its word', () => /recovery: fail run tenders:1 of portal-a/.test(said))
+    await waitFor('the number', () =>
+      /adopted tables: recovered 1: 1 row; 1 needs attention/.test(said),
     )
-    await waitFor('an alert', () => /ALERT: run \w{8} of maths: .*See: unstuck clean/.test(said))
+    await waitFor('an alert', () =>
+      /ALERT: run courses:c-1 of maths: .*See: unstuck clean/.test(said),
+    )
     assert.deepEqual(await statusesIn(project), ['failed', 'running', 'completed'])
     assert.equal((await project.courses())[0]!['status'], 'running', 'that is for a person to say')
   } finally {
@@ -69,8 +72,9 @@ test('recoverOnStart uses the config of its folder, and does not wait for runs t
     ['portal-a', 'fail', 'applied'],
     ['maths', 'abandon', 'needs-attention'],
   ])
+  assert.match(said, /\[unstuck\] recovered 1: 1 row; 1 needs attention\n/)
   assert.match(report.error.message, /longer than 3 s/)
-  assert.match(said, /\[unstuck\] run \w{8} of portal-a is running: 0\/1 done, 10 min old/)
+  assert.match(said, /\[unstuck\] run tenders:1 of portal-a is running: 0\/1 done, 10 min old/)
   assert.deepEqual(await statusesIn(project), ['failed', 'running', 'completed'])
 })
 

@@ -98,9 +98,16 @@ describe('rows of users’ own tables, and crawls of Crawlee’s', { skip: noChr
     await dialog.getByRole('button', { name: 'Revert' }).click()
     await dialog.getByText('Reverted.').waitFor()
     assert.deepEqual(await ctx.rows('jobs'), before)
+
+    await tab.go('/history')
+    await tab.page.getByRole('link', { name: 'run jobs:7' }).first().waitFor()
+    const [run] = (await ctx.store.runs({ limit: 1 })).items
+    await tab.go('/runs/jobs:7')
+    await tab.page.waitForURL(`**/runs/${run!.id}`)
+    await tab.page.getByText('row 7 of jobs').first().waitFor()
   })
 
-  test('a crawl of Crawlee’s shows how far it is, and where its items are', async () => {
+  test('a crawl of Crawlee’s shows how far it is, and its items', async () => {
     await using http = await createHttpTestContext({ tokens: false })
     const id = newId()
     const store = await withStorages(http.store)
@@ -115,12 +122,15 @@ describe('rows of users’ own tables, and crawls of Crawlee’s', { skip: noChr
     const claimed = await claimOne(store, worker, { source: 'crawlee/shop' })
     const { id: dataset } = await store.makeStorage('dataset', 'default')
     const page = makeCheckpoint(claimed, claimed, { page: 1, next: null, done: true })
-    await store.checkpoint([page], store.appending(id, [{ dataset, key: null, data: '{}' }]))
+    await store.checkpoint(
+      [page],
+      store.appending(id, [{ dataset, key: null, data: '{"n":"found"}' }]),
+    )
     await using tab = await session.open(http.url)
     await tab.go(`/runs/${id}`)
     await tab.page.getByRole('heading', { name: 'crawlee/shop' }).waitFor()
     await tab.page.getByText('1 / 3').first().waitFor()
-    await tab.page.getByText('They are in the crawler’s datasets').waitFor()
+    await tab.page.getByRole('region', { name: 'Saved items' }).getByText('found').waitFor()
     assert.equal(await tab.page.getByRole('heading', { name: 'Log' }).count(), 0)
   })
 })

@@ -58,6 +58,8 @@ export type UnstuckEvent =
   | {
       type: 'alert'
       run: string
+      /** As commands take the run or the target. */
+      name: string
       target: string | null
       source: string
       because: string

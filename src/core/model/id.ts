@@ -27,4 +27,9 @@ export function isId(text: string): boolean {
   return UUID.test(text)
 }
 
+/** Whether a text may be an id, or the end of one. */
+export function isIdEnding(text: string): boolean {
+  return /^[0-9a-f-]{8,36}$/i.test(text)
+}
+
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/

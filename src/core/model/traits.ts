@@ -1,3 +1,4 @@
+import { shortId, type Id } from './id.ts'
 import type { Action } from './verdict.ts'
 
 /** Actions on a run, in the order in which they are offered. */
@@ -8,6 +9,7 @@ export const RUN_ACTIONS = [
   'acknowledge',
   'retry',
   'revert',
+  'fail',
   'cancel',
   'delete',
 ] as const
@@ -31,12 +33,12 @@ export type RunTraits = {
   readonly origin: RunOrigin | null
   /** Actions that its source supports at all, whatever the status. */
   readonly actions: readonly (RunAction | TargetAction)[]
-  /** Verdicts that cannot be applied, each with a sentence that names the setting that would allow it. */
-  readonly blocked: Readonly<Partial<Record<Action, string>>>
-  /** The setting that would allow `cancel`; null: it is allowed, or no setting would. */
-  readonly cancelSetting: string | null
+  /** Verdicts that cannot be applied, and a refused `delete`, each with a sentence that names the setting that would allow it. */
+  readonly blocked: Readonly<Partial<Record<Action | 'delete', string>>>
   /** False: a process may work on it without being recorded as its owner, so silence proves nothing. */
   readonly ownerIsKnown: boolean
+  /** No time of it is known: `createdAt` and `lastActivityAt` are when it was read. */
+  readonly isUndated: boolean
   /** Which program goes on with it. */
   readonly continuedBy: 'worker' | 'own-program'
   /** Which processes recover it: any worker within a second, or a server within a minute. */
@@ -56,10 +58,11 @@ export type RunTraits = {
 /** Runs of Unstuck's own tables. */
 const STANDARD: RunTraits = {
   origin: null,
-  actions: [...new Set([...RUN_ACTIONS, ...TARGET_ACTIONS])],
+  // A run of its own is cancelled, not failed, by hand.
+  actions: [...new Set([...RUN_ACTIONS, ...TARGET_ACTIONS])].filter((one) => one !== 'fail'),
   blocked: {},
-  cancelSetting: null,
   ownerIsKnown: true,
+  isUndated: false,
   continuedBy: 'worker',
   recoveredBy: 'worker',
   alertAfterMs: 60_000,
@@ -80,4 +83,19 @@ export const PROFILE_TRAITS: Readonly<Record<RunProfile, RunTraits>> = {
 /** `row 4711 of courses`, or `the table courses`. */
 export function describeOrigin({ table, key }: RunOrigin): string {
   return key === '' ? `the table ${table}` : `row ${key} of ${table}`
+}
+
+/** How a run is named in sentences and commands: `courses:4711` for a row of your own, else the end of its id. */
+export function runName(run: {
+  readonly id: Id
+  readonly traits: Pick<RunTraits, 'origin'>
+}): string {
+  return rowName(run.traits.origin) ?? shortId(run.id)
+}
+
+/** Null for a whole table, and for a key that is not safe to print and type. */
+export function rowName(origin: RunOrigin | null): string | null {
+  if (origin === null || origin.key === '') return null
+  const name = `${origin.table}:${origin.key}`
+  return /^\w[\w@+:,./-]{0,120}$/.test(name) ? name : null
 }

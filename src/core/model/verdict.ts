@@ -1,5 +1,5 @@
 import type { Run, RunStatus } from './run.ts'
-import type { TargetStatus } from './target.ts'
+import type { Target, TargetStatus } from './target.ts'
 import type { RunOrigin } from './traits.ts'
 import type { Evidence, Liveness } from './worker.ts'
 
@@ -43,14 +43,16 @@ export const RUN_STATUS_AFTER: Readonly<Partial<Record<Action, RunStatus>>> = {
 /** What a verdict about a run as a whole was made of. */
 export type RunEvidence = {
   /** Time since it was created. */
-  readonly ageMs: number
+  readonly ageMs: number | null
   /** Since anything of it last changed. */
-  readonly idleMs: number
+  readonly idleMs: number | null
   /** Saved pages. */
   readonly pages: number
   /** Items saved as new or changed. */
   readonly extracted: number
-  /** Records that pages left out, and items that had not changed. */
+  /** Items seen again that had not changed. */
+  readonly unchanged: number
+  /** What pages reported as left out. */
   readonly skipped: number
   /** Whether anything was saved or reported. */
   readonly hasProgress: boolean
@@ -74,6 +76,8 @@ export type Verdict = Decision & {
   readonly source: string
   /** The id of the target; null if the verdict is about the run as a whole. */
   readonly target: string | null
+  /** The key of the target; null if the verdict is about the run as a whole. */
+  readonly key: string | null
   /** Whether the worker that holds it is alive. */
   readonly liveness: Liveness
   /** The facts that the verdict is based on. */
@@ -90,13 +94,25 @@ export type Verdict = Decision & {
   readonly blockedBy?: string
   /** The row of a table of your own that the run is; omitted for all else, and for targets in such a table. */
   readonly row?: RunOrigin
+  /** The row of a table of your own that the target is; omitted for all else. */
+  readonly targetRow?: RunOrigin
 }
 
 type WithTraits = Pick<Run, 'traits'>
 
-/** For a verdict about this run, or about its one target. */
-export function rowOf({ traits: { origin, hasTargets } }: WithTraits): Pick<Verdict, 'row'> {
-  return origin && !hasTargets ? { row: origin } : {}
+/** The fields of a verdict about this run, or about its target, that name what it is about. */
+export function verdictOn(run: Run, target: Target | null, decision: Decision) {
+  const { origin, hasTargets } = run.traits
+  return {
+    ...decision,
+    run: run.id,
+    source: run.source,
+    target: target?.id ?? null,
+    key: target?.key ?? null,
+    ...(origin && !hasTargets && { row: origin }),
+    ...(target?.origin && { targetRow: target.origin }),
+    ...blockedField(run, decision),
+  }
 }
 
 /** Returns the setting that is missing for this verdict on the run; null if it can be applied. */

@@ -47,7 +47,7 @@ test('a run that needs attention is logged once per cause, a stalled crawl as on
   assert.deepEqual(more, [])
   assert.ok(alert?.type === 'alert')
   assert.deepEqual([alert.source, alert.target], [SOURCE, null])
-  assert.match(alert.because, /timeout: .*no progress for 21 min/)
+  assert.match(alert.because, /alive: .*no progress for 21 min/)
   assert.match(alert.command, /unstuck explain \w{8}/)
   assert.deepEqual(await look(1_000), [], 'it is known already')
 

@@ -1,9 +1,8 @@
 import { TRUSTED_OBSERVER, requiredObservationMs, type ObserverHealth } from '../decide/liveness.ts'
 import type { Id, WorkerId } from '../model/id.ts'
 import type { Run } from '../model/run.ts'
-import { blockedField, RUN_STATUS_AFTER, rowOf, type Verdict } from '../model/verdict.ts'
-import type { Evidence } from '../model/worker.ts'
-import type { HeldTarget, RunMove } from '../store/store.ts'
+import { RUN_STATUS_AFTER, verdictOn, type Verdict } from '../model/verdict.ts'
+import type { RunMove } from '../store/store.ts'
 import { assess, isLost, type AssessedRun, type Assessment } from './assess.ts'
 import type { ActionContext, OperatorContext } from './context.ts'
 import { sweep } from './sweep.ts'
@@ -39,6 +38,7 @@ export async function recover(
   options: RecoverOptions = {},
 ): Promise<Recovery> {
   const { store, policyOf } = context
+  const { groups = [], runs: wholeRuns = groups.length === 0 } = options
   const observer = options.observer ?? (await waitForHeartbeats(context))
   const assessment = await assess({ ...context, observer })
   const targets = await sweep(store, {
@@ -50,10 +50,11 @@ export async function recover(
     includeStalled: true,
     ...(options.self !== undefined && { self: options.self }),
     ...(hasFilter(options) && {
-      filter: (held, evidence) => matchesFilter(options, held, evidence),
+      filter: ({ run, target }, { heartbeatAgeMs: silentMs }) =>
+        isNamed(options, run, { id: target.id, silentMs }) &&
+        (groups.length === 0 || groups.includes(target.group ?? '')),
     }),
   })
-  const { groups = [], runs: wholeRuns = groups.length === 0 } = options
   const isChosen = typeof wholeRuns === 'function' ? wholeRuns : () => wholeRuns
   const runs = await applyRunVerdicts(context, assessment.runs.filter(isChosen), options)
   if (!options.dryRun) await store.settle()
@@ -78,29 +79,23 @@ export async function waitForHeartbeats({
 
 const WAIT_SLACK_MS = 200
 
-function hasFilter({
-  olderThanMs,
-  sources = [],
-  groups = [],
-  only,
-  runFilter,
-}: RecoverOptions): boolean {
+function hasFilter({ sources = [], groups = [], ...options }: RecoverOptions): boolean {
+  const { olderThanMs, only, runFilter } = options
   const isNarrowed = [olderThanMs, only, runFilter].some((one) => one !== undefined)
   return isNarrowed || sources.length > 0 || groups.length > 0
 }
 
-function matchesFilter(
-  options: RecoverOptions,
-  { run, target }: HeldTarget,
-  evidence: Evidence,
+/** Whether this run, or the target `id` in it, is one that the options name. */
+function isNamed(
+  { olderThanMs = -Infinity, sources = [], only, runFilter }: RecoverOptions,
+  run: Run,
+  { id, silentMs }: { readonly id: Id; readonly silentMs: number },
 ): boolean {
-  const { olderThanMs = -Infinity, sources = [], groups = [], only, runFilter } = options
   return (
-    (only?.has(target.id) ?? true) &&
+    (only?.has(id) ?? true) &&
     (runFilter?.(run) ?? true) &&
-    evidence.heartbeatAgeMs > olderThanMs &&
-    (sources.length === 0 || sources.includes(run.source)) &&
-    (groups.length === 0 || groups.includes(target.group ?? ''))
+    silentMs > olderThanMs &&
+    (sources.length === 0 || sources.includes(run.source))
   )
 }
 
@@ -108,15 +103,19 @@ function matchesFilter(
 async function applyRunVerdicts(
   context: OperatorContext,
   assessed: readonly AssessedRun[],
-  { dryRun = false, olderThanMs = -Infinity, sources = [], only, runFilter }: RecoverOptions,
+  options: RecoverOptions,
 ): Promise<Verdict[]> {
   const verdicts: Verdict[] = []
   for (const one of assessed) {
     const { run, evidence } = one
-    if (!appliesToRun(one) || evidence.idleMs <= olderThanMs) continue
-    if (sources.length > 0 && !sources.includes(run.source)) continue
-    if (!(only?.has(run.id) ?? true) || !(runFilter?.(run) ?? true)) continue
-    const applied = !dryRun && isAutomatic(one) && (await applyRunVerdict(context, one))
+    // An operator acknowledged a stuck row: it is left alone until it changes.
+    if (run.acknowledgedAt !== null) continue
+    if (
+      !appliesToRun(one) ||
+      !isNamed(options, run, { id: run.id, silentMs: evidence.idleMs ?? 0 })
+    )
+      continue
+    const applied = !options.dryRun && isAutomatic(one) && (await applyRunVerdict(context, one))
     verdicts.push({ ...toRunVerdict(one, applied), needsAttention: !isAutomatic(one) })
   }
   return verdicts
@@ -175,12 +174,7 @@ export function runMoveOf(
 export function toRunVerdict(assessed: AssessedRun, applied: boolean): Verdict {
   const { run, decision, owner, evidence } = assessed
   return {
-    ...decision,
-    run: run.id,
-    source: run.source,
-    target: null,
-    ...rowOf(run),
-    ...blockedField(run, decision),
+    ...verdictOn(run, null, decision),
     liveness: owner?.assessment.liveness ?? 'unknown',
     evidence,
     from: run.status,

@@ -9,8 +9,8 @@ import {
 } from '../decide/liveness.ts'
 import { newId, type RunId, type TargetId, type WorkerId } from '../model/id.ts'
 import { policyForGroup } from '../model/policy.ts'
-import { blockedField, rowOf, TARGET_STATUS_AFTER, type Verdict } from '../model/verdict.ts'
-import type { Evidence } from '../model/worker.ts'
+import { TARGET_STATUS_AFTER, verdictOn, type Verdict } from '../model/verdict.ts'
+import type { Evidence, Worker } from '../model/worker.ts'
 import { isLocalProcess } from '../host/identity.ts'
 import type { HeldTarget, PendingVerdict, Store, WorkerObservation } from '../store/store.ts'
 import type { PolicyOf } from '../model/policy-of.ts'
@@ -81,25 +81,20 @@ async function* pendingVerdicts(
   options: SweepOptions,
 ): AsyncGenerator<PendingVerdict[]> {
   const now = await store.now()
+  const { filter = () => true, policyOf } = options
   let after: TargetId | null = null
   for (;;) {
     const batch: HeldTarget[] = await store.claimsOf(worker.id, after, BATCH_SIZE)
     const mayHoldLock =
       isLost(assessment) &&
       batch.some(({ run }) => run.kind === 'single' && run.traits.origin === null)
-    const locks = mayHoldLock
-      ? await locksOfLost(store, { worker, evidence }, assessment)
-      : NO_LOCKS
+    const locks = mayHoldLock ? await locksOfLost(store, worker, evidence, assessment) : NO_LOCKS
     yield batch
-      .filter((held) => options.filter?.(held, evidence) ?? true)
+      .filter((held) => filter(held, evidence))
       .filter(({ run }) => locks.get(run.source)?.action !== 'wait')
       .map((held) => {
-        return decideClaim(held, assessment, {
-          evidence,
-          policyOf: options.policyOf,
-          now,
-          mayStillRun: locks.has(held.run.source),
-        })
+        const mayStillRun = locks.has(held.run.source)
+        return decideClaim(held, assessment, { evidence, policyOf, now, mayStillRun })
       })
       .filter(({ decision }) => decision.action !== 'leave')
     if (batch.length < BATCH_SIZE) return
@@ -116,7 +111,8 @@ const NO_LOCKS: ReadonlyMap<string, SourceLockDecision> = new Map()
  */
 async function locksOfLost(
   store: Store,
-  { worker, evidence }: WorkerObservation,
+  worker: Worker,
+  evidence: Evidence,
   assessment: LivenessAssessment,
 ): Promise<ReadonlyMap<string, SourceLockDecision>> {
   if (isProvenDead(evidence)) return NO_LOCKS
@@ -145,15 +141,8 @@ function decideClaim(
   const { liveness } = assessProgress(owner, now - target.lastActivityAt, policy.maxSilenceMs)
   // A claim taken from a live worker is a timeout of the target or of its run.
   const isTimeout = liveness === 'present' && decision.action !== 'leave'
-  const provisional = isLost(owner) && !isProvenDead(evidence)
-  return {
-    held,
-    decision,
-    liveness: isTimeout ? 'stalled' : liveness,
-    evidence,
-    isProvisional: provisional,
-    newRun: newId(),
-  }
+  const verdict = { held, decision, evidence, liveness: isTimeout ? 'stalled' : liveness } as const
+  return { ...verdict, isProvisional: isLost(owner) && !isProvenDead(evidence), newRun: newId() }
 }
 
 function toVerdict(
@@ -162,12 +151,7 @@ function toVerdict(
 ): Verdict {
   const { run, target } = held
   return {
-    ...decision,
-    run: run.id,
-    source: run.source,
-    target: target.id,
-    ...rowOf(run),
-    ...blockedField(run, decision),
+    ...verdictOn(run, target, decision),
     liveness,
     evidence,
     from: target.status,

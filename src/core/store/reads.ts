@@ -13,7 +13,7 @@ export interface Reads {
   /** Returns runs, newest first. */
   runs(filter: RunFilter): Promise<Listing<Run>>
   targets(run: RunId, filter: TargetFilter): Promise<Listing<Target>>
-  /** Returns the first few ids with this suffix. For targets it reads the whole table: not for loops. */
+  /** Returns the first few ids with this suffix, or of rows with this key. For targets it reads the whole table: not for loops. */
   idsEnding(suffix: string, kind: 'run' | 'target'): Promise<string[]>
   /** Returns failed, stuck and parked targets by id, with the fields that group them. */
   deadLetters(filter: DeadLetterFilter): Promise<Listing<DeadLetter>>

@@ -7,6 +7,8 @@ import { newId, type WorkerId } from '../../core/model/id.ts'
 import type { Policy } from '../../core/model/policy.ts'
 import type { Run } from '../../core/model/run.ts'
 import type { Millis } from '../../core/model/time.ts'
+import type { Verdict } from '../../core/model/verdict.ts'
+import { recoveredLine, verdictView } from '../../presenters/verdict.ts'
 import type { Store } from '../../core/store/store.ts'
 import { REAL_CLOCK, type Clock } from '../../core/host/clock.ts'
 import type { PolicyOf } from '../../core/model/policy-of.ts'
@@ -21,6 +23,8 @@ export type AdoptedRecoveryOptions = {
   readonly policies: readonly Policy[]
   readonly policyOf: PolicyOf
   readonly emit: Emit
+  /** Receives a line after the first check, and after each that recovered rows. */
+  readonly log?: (line: string) => void
   /** The worker of this process; null: none (yet). */
   readonly worker?: () => WorkerId | null
   readonly clock?: Clock
@@ -53,6 +57,7 @@ export class AdoptedRecovery {
   /** When the last gap between checks ended. */
   #stableSince: Millis = -Infinity
   #lastError = ''
+  #hasReported = false
 
   constructor(options: AdoptedRecoveryOptions) {
     this.#options = options
@@ -85,7 +90,7 @@ export class AdoptedRecovery {
     const observer = this.#observerHealthAt(await store.now())
     const worker = this.#options.worker?.() ?? this.#fallbackWorker
     if (await store.acquireLeadership(worker, 1.5 * this.#intervalMs, LEADER_ROLE)) {
-      await this.#monitorOf(store).runOnce(observer)
+      this.#report(await this.#monitorOf(store).runOnce(observer))
       this.#lastError = ''
     }
     this.#lastCheckAt = await store.now()
@@ -107,6 +112,13 @@ export class AdoptedRecovery {
     const monitor = new Monitor(makeOperatorContext(parts), emit, isRow)
     this.#monitor = { store, monitor }
     return monitor
+  }
+
+  #report(verdicts: readonly Verdict[]): void {
+    const views = verdicts.map((verdict) => verdictView(verdict, true))
+    if (this.#hasReported && !views.some(({ outcome }) => outcome === 'applied')) return
+    this.#hasReported = true
+    this.#options.log?.(`adopted tables: ${recoveredLine(views)}`)
   }
 
   /** Reports a lasting error once. */

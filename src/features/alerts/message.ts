@@ -12,6 +12,8 @@ export type AlertMessage = {
   /** The same for every attempt at the same notification, in any process. */
   readonly key: string
   readonly alert: Pick<Alert, 'cause' | 'rule' | 'source' | 'run' | 'because' | 'command' | 'since'>
+  /** How its run is named; omitted: by its id. */
+  readonly runName?: string
   /** The causes of all alerts that a digest stands for; `alert` is then their summary. */
   readonly causes?: readonly string[]
   /** The page of the dashboard; null if the config has no `url`. */
@@ -67,12 +69,12 @@ const SUBJECTS: Readonly<
   ],
 }
 
-function subjectOf({ alert: { rule, run, source }, causes }: AlertMessage): string {
+function subjectOf({ alert: { rule, run, source }, runName, causes }: AlertMessage): string {
   if (!Object.hasOwn(SUBJECTS, rule)) return 'a test of this channel'
   const [one, many] = SUBJECTS[rule as AlertKind]
   if (causes) return many(causes.length)
   const ofSource = source === null ? '' : ` of ${source}`
-  return one(run === null ? ofSource : ` ${shortId(run)}${ofSource}`, source)
+  return one(run === null ? ofSource : ` ${runName ?? shortId(run)}${ofSource}`, source)
 }
 
 function cleanLine(text: string, max: number): string {

@@ -16,6 +16,7 @@ import { REAL_CLOCK, type Clock } from '../../core/host/clock.ts'
 import type { PolicyOf } from '../../core/model/policy-of.ts'
 import { TRUSTED_OBSERVER } from '../../core/decide/liveness.ts'
 import { collectFacts, OrphanTracker } from './facts.ts'
+import { readRunName } from '../../presenters/find.ts'
 import { ChannelQueue, type Channel } from './channel.ts'
 
 export type AlertServiceOptions = {
@@ -172,7 +173,11 @@ export class AlertService {
       { ...notifier, ownCauses: this.#ownCauses, isLastCheck: isLast },
       await store.now(),
     ).filter(({ to, alert }) => !busy.has(deliveryKey(to, alert.cause)))
-    for (const delivery of composeDeliveries(notifications, url)) this.#send(delivery)
+    for (const { message, ...delivery } of composeDeliveries(notifications, url)) {
+      const { run } = message.alert
+      const name = run === null ? {} : { runName: await readRunName(store, run) }
+      this.#send({ ...delivery, message: { ...message, ...name } })
+    }
   }
 
   /** Once an hour, and first at the start. */

@@ -10,6 +10,7 @@ import type { Page } from './model/location.ts'
 import { DeadLetters } from './pages/dead-letters.tsx'
 import { History } from './pages/history.tsx'
 import { Login } from './pages/login.tsx'
+import { LookupPage } from './pages/lookup.tsx'
 import { Overview } from './pages/overview.tsx'
 import { Recovery } from './pages/recovery.tsx'
 import { RunPage } from './pages/run.tsx'
@@ -55,6 +56,8 @@ function CurrentPage({ page }: { page: Page }) {
       return <RunPage key={page.id} id={page.id} />
     case 'target':
       return <TargetPage key={page.id} id={page.id} />
+    case 'lookup':
+      return <LookupPage key={page.ref} what={page.what} named={page.ref} />
     case 'workers':
       return <Workers />
     case 'recovery':

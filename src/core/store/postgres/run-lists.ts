@@ -1,3 +1,4 @@
+import { isIdEnding } from '../../model/id.ts'
 import { containing, endingWith } from '../like.ts'
 import { checkAfter, toListing, toRun, type RunRow } from '../rows.ts'
 import type { Store } from '../store.ts'
@@ -86,6 +87,7 @@ export function runListMethods(db: Database): Pick<Store, 'runs' | 'idsEnding'> 
     },
 
     idsEnding: async (suffix, kind) => {
+      if (!isIdEnding(suffix)) return []
       const statement = kind === 'run' ? RUNS_ENDING : TARGETS_ENDING
       return (await db.all<{ id: string }>(statement, [suffix.toLowerCase()])).map((row) => row.id)
     },

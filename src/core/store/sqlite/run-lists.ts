@@ -1,3 +1,4 @@
+import { isIdEnding } from '../../model/id.ts'
 import type { RunStatus } from '../../model/run.ts'
 import { containing, endingWith } from '../like.ts'
 import { checkAfter, toListing } from '../rows.ts'
@@ -63,6 +64,7 @@ export function runListMethods(db: Database): Pick<Store, 'runs' | 'idsEnding'> 
     },
 
     idsEnding: async (suffix, kind) => {
+      if (!isIdEnding(suffix)) return []
       const statement = kind === 'run' ? RUNS_ENDING : TARGETS_ENDING
       return db.read((tx) => tx.all<{ id: string }>(statement, { suffix }).map((row) => row.id))
     },

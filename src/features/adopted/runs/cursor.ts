@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { UsageError } from '../../../core/model/errors.ts'
 import type { AdoptedRow } from '../table/table.ts'
 
-const POSITION = v.object({ startedAt: v.nullable(v.number()), key: v.string() })
+const POSITION = v.object({ listedAt: v.nullable(v.number()), key: v.string() })
 const POSITIONS = v.object({
   own: v.optional(v.nullable(v.string())),
   tables: v.record(v.string(), v.nullable(POSITION)),
@@ -16,8 +16,8 @@ export type ListPositions = Readonly<v.InferOutput<typeof POSITIONS>>
 
 const PREFIX = 'sources.'
 
-export function positionOf({ startedAt, key }: AdoptedRow): ListPosition {
-  return { startedAt, key }
+export function positionOf({ listedAt, key }: AdoptedRow): ListPosition {
+  return { listedAt, key }
 }
 
 /** Encodes positions as an opaque text for callers. */

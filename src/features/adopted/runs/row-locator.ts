@@ -70,6 +70,25 @@ export class RowLocator {
     return matching
   }
 
+  /** Returns the ids of rows by the user's own id: `4711`, or with the name of the table `courses:4711`. */
+  async idsOfKey(text: string, entity: EntityKind): Promise<Id[]> {
+    const found = await this.#tables.queryAll(
+      async (table) => {
+        const { name } = table.mapping
+        const keys = text.startsWith(`${name}:`) ? [text, text.slice(name.length + 1)] : [text]
+        const rows = await Promise.all(keys.map((key) => table.row(key)))
+        return rows.flatMap((row) => {
+          if (row === null) return []
+          const id = adoptedId(name, row.key, entity)
+          this.remember(id, { table: name, key: row.key })
+          return id
+        })
+      },
+      ({ kind }) => entity === (kind === 'runs' ? 'run' : 'target'),
+    )
+    return found.flat()
+  }
+
   /** Computes the ids of all rows, and remembers the matching ones. */
   async #scan(
     matches: (id: Id) => boolean,

@@ -82,7 +82,7 @@ async function tablePage(
   if (after === null) return none
   if (mapping.kind === 'targets') {
     const run = await rows.tableRun(table)
-    const position = { startedAt: null, key: '' }
+    const position = { listedAt: null, key: '' }
     return matchesFilter(run, filter)
       ? { ...none, entries: [{ createdAt: run.createdAt, run, position }] }
       : none
@@ -95,7 +95,7 @@ async function tablePage(
     statusValues,
     after,
     search,
-    startedSince: createdSince,
+    since: createdSince,
     ...(mapping.columns.source !== undefined && { source, orNoSource: source === mapping.name }),
   })
   const listed =
@@ -140,7 +140,7 @@ async function bySanitizedSource(
   const rows = await table.rows({
     statusValues,
     search,
-    startedSince: createdSince,
+    since: createdSince,
     limit: NEWEST_MAX,
   })
   return rows.filter((row) => row.source !== source && sourceOf(mapping, row) === source)

@@ -172,6 +172,8 @@ function toDeadLetter({ target, run }: ResolvedRow): DeadLetter {
     status: target.status as DeadLetterStatus,
     error: target.lastError ?? '',
     at: target.finishedAt ?? target.lastActivityAt,
+    acknowledged: target.acknowledgedAt !== null,
+    ...(target.origin && { origin: target.origin }),
   }
 }
 

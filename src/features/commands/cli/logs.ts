@@ -11,11 +11,11 @@ import { dataFolder, runFolderExists, runFolder } from '../../../lib/files/data-
 import { LOG_STREAMS, type LogLine } from '../log-file.ts'
 import { logExists, readLog, type FollowOptions } from '../log-reader.ts'
 import type { Store } from '../../../core/store/store.ts'
-import { findRunOrNewest } from '../../../presenters/find.ts'
+import { findRun } from '../../../presenters/find.ts'
 import { formatRunStatus } from '../../../presenters/format.ts'
 import { untilInterrupted } from '../../../lib/process/until-interrupted.ts'
 import { defineCommand, type Output } from '../../../contracts/command.ts'
-import { argument, option } from '../../../contracts/options.ts'
+import { argument, option, SHARED_OPTIONS } from '../../../contracts/options.ts'
 
 /** How many executions of a run's command are searched for a log on this machine. */
 const EXECUTIONS_MAX = 20
@@ -28,17 +28,21 @@ export const command = defineCommand({
     'unstuck logs 4f2a91bc --stream err --since 10m',
     'unstuck logs 4f2a91bc --json           # JSON lines',
   ],
-  args: { run: argument.required('the run: its last 8 digits, its full id, or its source') },
+  args: {
+    run: argument.required(
+      'its last 8 digits or full id, or a source: its live run, else its last',
+    ),
+  },
   options: {
-    follow: option.flag('follow new lines until the run has ended, or Ctrl-C', '-f'),
+    follow: SHARED_OPTIONS.follow,
     lines: option.countOrAll('N', 'how many of the last lines', 100, { max: 1_000_000 }),
     stream: option.choice(LOG_STREAMS, 'only stdout, stderr, or the notes of Unstuck', undefined),
-    since: option.duration('AGE', 'only what was printed since then', undefined),
+    since: SHARED_OPTIONS.since,
   },
 
   async run({ args, options, json, database, output }) {
     const store = await database.openExisting()
-    const run = await findRunOrNewest(store, args.run)
+    const run = await findRun(store, args.run, 'logs')
     const here = runFolder(dataFolder(await database.address(), process.cwd()), run.id).logPath
     const enough = options.follow ? untilInterrupted() : null
     const search = { store, run, here, output }

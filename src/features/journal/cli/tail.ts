@@ -11,7 +11,7 @@ import { UsageError } from '../../../core/model/errors.ts'
 import { recordSentence } from '../../../presenters/event.ts'
 import { untilInterrupted } from '../../../lib/process/until-interrupted.ts'
 import { defineCommand } from '../../../contracts/command.ts'
-import { argument, option } from '../../../contracts/options.ts'
+import { argument, option, SHARED_OPTIONS } from '../../../contracts/options.ts'
 
 export const command = defineCommand({
   examples: [
@@ -20,8 +20,8 @@ export const command = defineCommand({
   ],
   args: { file: argument.required('a .jsonl or .jsonl.zst file') },
   options: {
-    lines: option.count('N', 'how many of the last events', 20, { max: 100_000 }),
-    follow: option.flag('continue with new events until Ctrl-C', '-f'),
+    lines: option.countOrAll('N', 'how many of the last lines', 20, { max: 100_000 }),
+    follow: SHARED_OPTIONS.follow,
   },
 
   async run({ args, options, json, output }) {
@@ -32,10 +32,14 @@ export const command = defineCommand({
         `${args.file} is compressed: nothing is added to it any more. Omit --follow.`,
       )
     }
-    const start = isCompressed ? 0 : await journalTailOffset(args.file, options.lines)
+    const { lines } = options
+    const start = isCompressed || !lines ? 0 : await journalTailOffset(args.file, lines)
+    const read = (): AsyncIterable<JournalEntry> => readJournal(args.file, nothingSkipped(), start)
     const entries = options.follow
       ? followJournal(args.file, start, untilInterrupted())
-      : takeLast(readJournal(args.file, nothingSkipped(), start), options.lines)
+      : lines === null
+        ? read()
+        : takeLast(read(), lines)
     for await (const entry of entries) {
       if (json) {
         await output.write(`${safeJson(entry)}\n`)

@@ -1,16 +1,16 @@
 import { defineCommand, presentAction } from '../../../contracts/command.ts'
-import { argument, option } from '../../../contracts/options.ts'
+import { argument, option, SHARED_OPTIONS } from '../../../contracts/options.ts'
 import { UsageError } from '../../../core/model/errors.ts'
 import type { Run } from '../../../core/model/run.ts'
 import type { Target } from '../../../core/model/target.ts'
 import type { Store } from '../../../core/store/store.ts'
-import { findRun, findTarget, findTargets } from '../../../presenters/find.ts'
+import { findRunToChange, findTarget, findTargets } from '../../../presenters/find.ts'
 import * as actions from '../../../presenters/target-actions.ts'
 import { targetView } from '../../../presenters/view.ts'
 import { describeUnknownGroups } from '../unknown-groups.ts'
 
 const targets = argument.rest('targets: their last 8 digits, or full ids')
-const dryRun = option.flag('print what would be done, and change nothing')
+const { because, dryRun } = SHARED_OPTIONS
 
 export const park = defineCommand({
   examples: [
@@ -18,11 +18,11 @@ export const park = defineCommand({
     'unstuck park 91bc4f2a 7701aa3e --because "the city has moved"',
   ],
   args: { targets },
-  options: { because: option.text('TEXT', 'why, for the audit trail'), dryRun },
+  options: { because, dryRun },
 
   async run({ args, options: { dryRun, because }, openContext }) {
     if (args.targets.length === 0)
-      throw new UsageError('Which targets? `unstuck show RUN` lists those that need attention.')
+      throw new UsageError('Which targets? `unstuck targets RUN` lists those of a run.')
     const context = await openContext()
     const { store } = context
     const found = await findTargets(store, args.targets)
@@ -37,8 +37,8 @@ export const unpark = defineCommand({
   examples: ['unstuck unpark 91bc4f2a', 'unstuck unpark --run 4f2a91bc  # all of the run'],
   args: { targets },
   options: {
-    run: option.text('RUN', 'all parked and stuck targets of this run'),
-    group: option.texts('GROUP', 'with --run: only those of these groups'),
+    run: SHARED_OPTIONS.run,
+    group: SHARED_OPTIONS.groups,
     dryRun,
   },
 
@@ -52,7 +52,9 @@ export const unpark = defineCommand({
     const { store } = context
     const named = await findTargets(store, args.targets)
     const runs =
-      options.run === undefined ? await runsOf(store, named) : [await findRun(store, options.run)]
+      options.run === undefined
+        ? await runsOf(store, named)
+        : [await findRunToChange(store, options.run, 'unpark --run')]
     const warning = await describeUnknownGroups(store, runs, options.group)
     if (warning) output.note(warning)
     const result = await actions.unpark(context, runs, {

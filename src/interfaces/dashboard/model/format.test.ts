@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import {
   formatAge,
   formatEta,
+  formatRate,
   formatTimes,
   jsonText,
   linkable,
@@ -83,4 +84,12 @@ test('only http and https addresses can be followed', () => {
   ]) {
     assert.equal(linkable(text), null, String(text))
   }
+})
+
+test('a run that reports no pages has no pace in pages', () => {
+  const pace = { pagesPerMinute: 0, itemsPerMinute: 0, etaSeconds: { from: 60, to: 90 } }
+  assert.equal(formatRate({ pages: 0, pace }), null)
+  assert.equal(formatRate({ pages: 7, pace: null }), null)
+  assert.equal(formatRate({ pages: 7, pace }), '0')
+  assert.equal(formatRate({ pages: 7, pace: { ...pace, pagesPerMinute: 1234.5 } }), '1,235')
 })

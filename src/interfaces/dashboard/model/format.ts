@@ -1,11 +1,17 @@
 import { humanizeDuration } from '../../../core/model/time.ts'
 import { safeJson, safeText } from '../../../lib/text/safe-text.ts'
+import type { ListedRun } from '../shapes.ts'
 
 const NUMBER = new Intl.NumberFormat('en')
 
 /** `12,480` */
 export function formatNumber(value: number): string {
   return NUMBER.format(value)
+}
+
+/** Pages per minute; null where they are not known, or none were ever reported: a wrapped command may report targets alone. */
+export function formatRate({ pages, pace }: Pick<ListedRun, 'pages' | 'pace'>): string | null {
+  return pace === null || !pages ? null : formatNumber(Math.round(pace.pagesPerMinute))
 }
 
 /** `1 target`, `3 targets` */
@@ -16,6 +22,11 @@ export function plural(count: number, one: string, many = `${one}s`): string {
 /** The last 8 digits. */
 export function shortId(id: string): string {
   return id.slice(-8)
+}
+
+/** The own id of a row of the user's, in full; else the last 8 digits. */
+export function runId({ id, origin }: { id: string; origin: { key: string } | null }): string {
+  return origin?.key ? safe(origin.key) : shortId(id)
 }
 
 /** How long ago: `now`, `4 s ago`, `12 min ago`; `in 4 s` for what is to come. */
@@ -95,4 +106,24 @@ export function linkable(text: string | null): string | null {
   if (text === null || !URL.canParse(text)) return null
   const { protocol } = new URL(text)
   return protocol === 'http:' || protocol === 'https:' ? text : null
+}
+
+/** Colours of meaning: `busy` moves on, `quiet` is over or not begun. */
+export type Tone = 'good' | 'busy' | 'warn' | 'bad' | 'quiet'
+
+type Severity = NonNullable<ListedRun['severity']>
+
+const SEVERITY_TONES: Readonly<Record<Severity, Tone>> = {
+  stuck: 'bad',
+  attention: 'warn',
+  ok: 'good',
+}
+
+export function toneOfSeverity(severity: Severity): Tone {
+  return SEVERITY_TONES[severity]
+}
+
+/** The tone of a health state: that of its severity; what needs no attention has its own. */
+export function toneOfHealth(severity: Severity | null | undefined, own: Tone): Tone {
+  return severity && severity !== 'ok' ? toneOfSeverity(severity) : own
 }

@@ -20,11 +20,23 @@ test('every page has an address, and the address names the page', () => {
   assert.deepEqual(parseLocation('/targets/5d7a9b1c', '').page, { name: 'target', id: '5d7a9b1c' })
 })
 
+test('own ids and sources name runs and targets, as in calls of the API', () => {
+  for (const [path, what, ref] of [
+    ['/runs/crawl_jobs:3', 'run', 'crawl_jobs:3'],
+    ['/runs/4711', 'run', '4711'],
+    ['/runs/shop', 'run', 'shop'],
+    ['/runs/files:a%2Fb', 'run', 'files:a/b'],
+    ['/targets/pages:17', 'target', 'pages:17'],
+  ] as const)
+    assert.deepEqual(parseLocation(path, '').page, { name: 'lookup', what, ref })
+})
+
 test('an address that fits nothing leads nowhere, and never into a call of the API', () => {
   for (const path of [
     '/nope',
     '/runs/../api',
     '/runs/%2e%2e',
+    '/runs/%',
     '/runs/5d7a9b1c/x',
     '/targets',
     '/workers/5d7a9b1c',

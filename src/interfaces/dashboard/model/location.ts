@@ -3,6 +3,8 @@ export type Page =
   | { readonly name: 'overview' | 'runs' | 'workers' | 'recovery' | 'dead-letters' | 'history' }
   | { readonly name: 'login' | 'nowhere' }
   | { readonly name: 'run' | 'target'; readonly id: string }
+  /** Named by an own id, or a run by its source: looked up first, as the API resolves it. */
+  | { readonly name: 'lookup'; readonly what: 'run' | 'target'; readonly ref: string }
 
 export type PageLocation = {
   /** Without the base path: `/runs/019…` */
@@ -27,8 +29,18 @@ function pageOf(path: string): Page {
     const name = LISTS.find((list) => list === first)
     return name ? { name } : { name: 'nowhere' }
   }
-  if (rest.length > 0 || !ID.test(second)) return { name: 'nowhere' }
-  if (first === 'runs') return { name: 'run', id: second }
-  if (first === 'targets') return { name: 'target', id: second }
-  return { name: 'nowhere' }
+  const what = first === 'runs' ? 'run' : first === 'targets' ? 'target' : null
+  const ref = decode(second)
+  if (rest.length > 0 || what === null || ref === null) return { name: 'nowhere' }
+  return ID.test(ref) ? { name: what, id: ref } : { name: 'lookup', what, ref }
+}
+
+/** Null for what a URL would resolve to another path. */
+function decode(segment: string): string | null {
+  try {
+    const text = decodeURIComponent(segment)
+    return /^\.{0,2}$/.test(text) ? null : text
+  } catch {
+    return null
+  }
 }

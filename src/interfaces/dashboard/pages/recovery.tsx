@@ -1,7 +1,7 @@
 import { useEffect, useMemo } from 'preact/hooks'
 import { changesOf } from '../kit/action-state.ts'
 import { ActionButtons, useCompletedActions } from '../kit/actions.tsx'
-import { Changes, Evidence } from '../kit/changes.tsx'
+import { Changes, Evidence, Processes } from '../kit/changes.tsx'
 import { Chart } from '../kit/chart.tsx'
 import { CopyCommand } from '../kit/copy.tsx'
 import { AuditList } from '../kit/history.tsx'
@@ -11,7 +11,7 @@ import { Empty, Loaded } from '../kit/states.tsx'
 import { StatusPill, Totals } from '../kit/status.tsx'
 import { Age, asSentence, Text } from '../kit/text.tsx'
 import { useLiveEvents } from '../live.ts'
-import { formatNumber, formatRow, plural, shortId } from '../model/format.ts'
+import { formatNumber, formatRow, plural, runId } from '../model/format.ts'
 import { isRecovery } from '../model/history.ts'
 import { useResource } from '../resource.ts'
 import { apiUrl } from '../router.ts'
@@ -61,8 +61,11 @@ export function Recovery() {
         <Loaded of={plan} lines={5}>
           {(recovery) => {
             const { changes, more } = changesOf(recovery)
-            return changes.length > 0 ? (
-              <Changes of={changes} more={more} isUnfolded />
+            return changes.length + recovery.processes.length > 0 ? (
+              <>
+                <Changes of={changes} more={more} isUnfolded />
+                <Processes of={recovery.processes} />
+              </>
             ) : (
               <Empty title="Nothing to recover.">
                 All workers are alive, and no dead worker holds a target. A worker that dies is
@@ -130,7 +133,7 @@ function AssessedRuns({
             <Link to={`/runs/${id}`} class="entry-what">
               <Text value={source} />
             </Link>
-            <span class="faint mono small">{shortId(id)}</span>
+            <span class="faint mono small">{runId({ id, origin })}</span>
             {origin && (
               <span class="faint small">
                 <Text value={formatRow(origin)} />
@@ -144,7 +147,7 @@ function AssessedRuns({
             <Text value={asSentence(run.because)} />
           </p>
           <p class="faint small">
-            {formatNumber(run.done)} of {formatNumber(run.total)} done
+            {formatNumber(run.done)} of {run.total === null ? '?' : formatNumber(run.total)} done
             {run.checkpoint && `, ${formatSaved(run.checkpoint.page)}`} · last change{' '}
             <Age at={run.lastActivityAt} />
           </p>

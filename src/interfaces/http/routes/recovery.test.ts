@@ -13,6 +13,7 @@ import {
   registerWorker,
   savePage,
   enqueueCrawl,
+  enqueueInterrupted,
   listOperations,
 } from '../../../testing/fixtures.ts'
 import { postgresEngine } from '../../../testing/postgres-engine.ts'
@@ -67,8 +68,8 @@ for (const engine of [sqliteEngine, postgresEngine]) {
     test('clean: dead runs are marked and reverted; a run that became alive meanwhile changes the plan', async () => {
       await using api = await createApiClient({ engine })
       const { store, database } = api.ctx
-      const dead = await enqueueCrawl(store, 1, { source: 'a' })
-      const other = await enqueueCrawl(store, 1, { source: 'b' })
+      const dead = await enqueueInterrupted(store, 1, { source: 'a' })
+      const other = await enqueueInterrupted(store, 1, { source: 'b' })
       await database.advanceClock(25 * HOUR_MS)
       const preview = await api.get('/api/clean')
       await claimOne(store, await api.registerLiveWorker('b'), { source: 'b' })
@@ -86,7 +87,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
         done.cleaned.map(({ run, outcome }: any) => [run, outcome]),
         [[dead, 'applied']],
       )
-      assert.equal((await store.run(dead))!.status, 'queued')
+      assert.equal((await store.run(dead))!.status, 'interrupted')
     })
   })
 }
@@ -131,7 +132,7 @@ describe('recovery', { concurrency: 2 }, () => {
     await using api = await createApiClient()
     const { store } = api.ctx
     const [a, b] = [await createOrphan(api, 'a'), await createOrphan(api, 'b')]
-    const old = await enqueueCrawl(store, 1, { source: 'c', policy: { autoClean: true } })
+    const old = await enqueueInterrupted(store, 1, { source: 'c', policy: { autoClean: true } })
     await api.ctx.database.advanceClock(25 * HOUR_MS)
     const ofA = (await listTargets(store, a)).map(({ id }) => id)
 

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { cleanByPlan, recoverByPlan } from '../../../presenters/apply-plan.ts'
-import { findRun } from '../../../presenters/find.ts'
-import { duration, id, plan, several, source, text } from '../request-fields.ts'
+import { findRunToChange } from '../../../presenters/find.ts'
+import { duration, plan, runRef, several, source, text } from '../request-fields.ts'
 import { defineRoute } from '../../../contracts/route.ts'
 
 const dryRun = v.optional(v.boolean(), false)
@@ -48,14 +48,14 @@ export const RECOVERY_ROUTES = [
   defineRoute('POST /api/clean', {
     summary: 'Mark dead runs as “Timeout – auto-cleaned”. Nothing is deleted.',
     body: v.strictObject({
-      runs: v.optional(v.pipe(v.array(id), v.minLength(1), v.maxLength(500))),
+      runs: v.optional(v.pipe(v.array(runRef), v.minLength(1), v.maxLength(500))),
       age: v.optional(duration),
       plan: v.optional(plan),
       dryRun,
     }),
     response: 'cleaning',
     async handle({ body: { runs, ...request }, context }) {
-      const find = (run: string) => findRun(context.store, run)
+      const find = (run: string) => findRunToChange(context.store, run, 'clean')
       return cleanByPlan(context, runs && (await Promise.all(runs.map(find))), request)
     },
   }),
