@@ -21,19 +21,47 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'core/recovery': ['core/model', 'core/decide', 'core/host', 'core/store'],
   'core/heartbeat': ['core/model', 'core/decide', 'core/host', 'core/store', 'core/recovery'],
   'core/worker': ['core'],
+  operator: ['core'],
   lib: ['core/model', 'core/host', 'lib'],
   // What a feature has stored, other parts may present; the folder holds types and statements, nothing else.
-  presenters: ['core', 'lib', 'features/alerts/store', 'features/commands/store'],
+  presenters: [
+    'core',
+    'operator',
+    'lib',
+    'features/alerts/store',
+    'features/commands/store',
+    'features/items/store',
+    'features/metrics/store',
+    'features/acknowledge/store',
+    'features/sources/store',
+  ],
   contracts: ['core', 'lib', 'presenters'],
-  'features/commands': ['core', 'lib', 'presenters', 'contracts'],
-  'features/adopted': ['core', 'lib', 'presenters', 'contracts'],
+  'features/commands': ['core', 'lib', 'presenters', 'contracts', 'features/sources/store'],
+  'features/adopted': [
+    'core',
+    'operator',
+    'lib',
+    'presenters',
+    'contracts',
+    'features/acknowledge/store',
+  ],
   'features/crawlee': ['core', 'lib', 'presenters', 'contracts'],
   'features/alerts': ['core', 'lib', 'presenters', 'contracts'],
-  'features/chaos': ['core', 'lib', 'presenters', 'contracts', 'features/inspection'],
+  'features/chaos': [
+    'core',
+    'lib',
+    'presenters',
+    'contracts',
+    'features/inspection',
+    'features/items/store',
+  ],
   'features/journal': ['core', 'lib', 'presenters', 'contracts'],
   'features/metrics': ['core', 'lib', 'presenters', 'contracts', 'features/alerts/store'],
   'features/access': ['core'],
+  'features/acknowledge': ['core'],
+  'features/sources': ['core'],
   'features/inspection': ['core', 'lib', 'presenters', 'contracts'],
+  'features/items': ['core'],
   'features/index.ts': ['contracts', 'features'],
   app: ['core', 'lib', 'presenters', 'contracts', 'features/index.ts'],
   'interfaces/cli': [
@@ -52,10 +80,20 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'contracts',
     'features/index.ts',
     'features/access/store',
+    'features/metrics/store',
     'app',
   ],
   'interfaces/top': ['core', 'lib', 'presenters', 'contracts', 'features/index.ts', 'app'],
-  'interfaces/library': ['core', 'lib', 'presenters', 'contracts', 'features/index.ts', 'app'],
+  'interfaces/library': [
+    'core',
+    'operator',
+    'lib',
+    'presenters',
+    'contracts',
+    'features/index.ts',
+    'features/items/store',
+    'app',
+  ],
   'interfaces/dashboard': ['presenters', 'core/model', 'lib/text'],
 }
 
@@ -137,7 +175,8 @@ test('published code does not import test helpers', () => {
 })
 
 test('the model and the decisions do no input or output', () => {
-  for (const file of productFiles.filter((file) => /^src\/core\/(model|decide)\//.test(file))) {
+  const pure = /^src\/(core\/(model|decide)|operator\/(refusals|revert)\.ts)/
+  for (const file of productFiles.filter((file) => pure.test(file))) {
     for (const [, name] of read(file).matchAll(/from 'node:([\w/]+)'/g)) {
       assert.equal(name, 'crypto', `${file} imports node:${name}`)
     }
@@ -173,12 +212,12 @@ test('no file is longer than 350 lines', () => {
 
 /** Upper limits. A change that raises one says why. */
 const LIMITS = {
-  files: 570,
-  lines: 71_000,
+  files: 617,
+  lines: 78_250,
   'lines of src/core': 17_000,
   'methods of WorkerStore': 36,
-  'methods of Store': 60,
-  'methods of the stores of features': 30,
+  'methods of Store': 57,
+  'methods of the stores of features': 48,
   'files that name pageTarget': 20,
 }
 
@@ -287,7 +326,7 @@ test('a command that is shown with more than an id in it is made by unstuckComma
     for (const [, value] of read(file).matchAll(shown)) {
       assert.match(
         value!,
-        /^(shortId\(.*|shellQuote\(.*|withoutSpecifiers\(.*|short|id|[A-Z_]+)$/,
+        /^(shortId\(.*|runName\(.*|shellQuote\(.*|withoutSpecifiers\(.*|short|id|[A-Z_]+)$/,
         file,
       )
     }

@@ -3,7 +3,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { test } from 'node:test'
 import { TRUSTED_OBSERVER } from '../../src/core/decide/liveness.ts'
 import { recover } from '../../src/core/recovery/recover.ts'
-import { cancel } from '../../src/core/recovery/operator-actions.ts'
+import { cancel } from '../../src/operator/actions.ts'
 import { newId } from '../../src/core/model/id.ts'
 import { DEFAULT_POLICY } from '../../src/core/model/policy.ts'
 import type { StatementMoment } from '../../src/core/store/statement-channel.ts'
@@ -87,7 +87,8 @@ test('user functions are called only for live rows on the page, and each list re
     ],
     [
       () => store.runs({ limit: 4, statuses: ['failed'] }),
-      `${ownRuns('status')} adopted:counts adopted:statuses adopted:rows`,
+      // The last reads which of the failed are acknowledged.
+      `${ownRuns('status')} adopted:counts adopted:statuses adopted:rows adopted:rows`,
     ],
     [
       () => store.runs({ limit: 4, latestFailed: true }),
@@ -134,9 +135,10 @@ test('a page of targets calls user functions for its open rows only, and a recov
   const [run] = (await store.runs({ limit: 1 })).items
   const { id } = run!
   const target = (await store.targets(id, { limit: 1 })).items[0]!.id
-  const tableRun = 'adopted:counts adopted:statuses adopted:rows'
+  // The last reads whether it is acknowledged.
+  const tableRun = 'adopted:counts adopted:statuses adopted:rows adopted:rows'
   const live =
-    'runs:live workers workers:holdings adopted:statuses adopted:rows adopted:counts ' +
+    'runs:live workers workers:holdings adopted:statuses adopted:rows adopted:counts adopted:rows ' +
     'alive(1) alive(4) checkpoint(1) checkpoint(4) adopted:rows'
   const change = 'adopted:begin adopted:change adopted:changed adopted:commit'
   const conclude = 'adopted:settle audit:record adopted:remember'
@@ -150,7 +152,7 @@ test('a page of targets calls user functions for its open rows only, and a recov
     ],
     [
       () => store.targets(id, { limit: 4, statuses: ['failed'] }),
-      `${tableRun} adopted:counts adopted:statuses adopted:rows`,
+      `${tableRun} adopted:counts adopted:statuses adopted:rows adopted:rows`,
     ],
     [() => store.countsByGroup(id), `${tableRun} adopted:counts`],
     [
@@ -161,12 +163,12 @@ test('a page of targets calls user functions for its open rows only, and a recov
     [() => store.targetTotals(), 'totals:targets adopted:counts'],
     [
       () => store.deadLetters({ limit: 4 }),
-      `dead-letters adopted:counts adopted:statuses adopted:rows ${tableRun}`,
+      `dead-letters adopted:counts adopted:statuses adopted:rows ${tableRun} adopted:rows`,
     ],
     [() => Promise.all([store.liveRuns(), store.observations(), store.holdings()]), live],
     [
       () => recover(ctx.operator, { observer: TRUSTED_OBSERVER }),
-      `${live} adopted:open adopted:row adopted:row ` +
+      `${live.replace('holdings', 'holdings source-locks')} adopted:open adopted:row adopted:row ` +
         'adopted:intend:begin adopted:intend adopted:intend adopted:intend:commit ' +
         `${change} ${change} ` +
         `adopted:conclude:begin ${conclude} ${conclude} adopted:conclude:commit ` +

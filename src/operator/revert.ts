@@ -1,6 +1,7 @@
-import { shortId, type RunId, type TargetId } from '../model/id.ts'
-import { isLive, type Run, type RunStatus } from '../model/run.ts'
-import type { Target, TargetStatus } from '../model/target.ts'
+import { runName } from '../core/model/traits.ts'
+import { shortId, type RunId, type TargetId } from '../core/model/id.ts'
+import { isLive, type Run, type RunStatus } from '../core/model/run.ts'
+import type { Target, TargetStatus } from '../core/model/target.ts'
 
 /** An entry of the audit trail, as far as it matters for taking it back. */
 export type AuditedAction = {
@@ -46,7 +47,9 @@ export function targetsToCheck(trail: readonly AuditedAction[]): Set<TargetId> {
 }
 
 /** Decides whether the last action on a run can be reverted, and how. Reads only its arguments. */
-export function decideRevert({ run, trail, targets, otherLive }: RevertFacts): RevertDecision {
+export function decideRevert({ run, trail: all, targets, otherLive }: RevertFacts): RevertDecision {
+  // Changes nothing that a revert restores, and is undone by itself.
+  const trail = all.filter(({ action }) => action !== 'acknowledge')
   const since = trail.findIndex(({ action }) => action === 'revert')
   const done = since === -1 ? trail : trail.slice(0, since)
   const ending = isLive(run.status) ? undefined : findEnding(done, run)
@@ -61,8 +64,8 @@ export function decideRevert({ run, trail, targets, otherLive }: RevertFacts): R
   const isUntouched = otherLive?.id === retry && otherLive?.startedAt === null
   if (otherLive && !isUntouched) {
     return refuse(
-      `run ${shortId(otherLive.id)} of ${run.source} is ${otherLive.status}, and a source has one live run at a time. ` +
-        `Let it continue, or end it with \`unstuck cancel ${shortId(otherLive.id)}\` first`,
+      `run ${runName(otherLive)} of ${run.source} is ${otherLive.status}, and a source has one live run at a time. ` +
+        `Let it continue, or end it with \`unstuck cancel ${runName(otherLive)}\` first`,
       true,
     )
   }
@@ -154,11 +157,11 @@ function whyNotRevertible(run: Run, done: readonly AuditedAction[], isReverted: 
   }
   if ((last.action === 'resume' || last.action === 'replan') && !reopensRun(last)) {
     return run.traits.continuedBy === 'own-program'
-      ? `recovery put it back in the queue, and it is your own program's again. ${STOOD_THERE}`
+      ? `it was put back in the queue, and is your own program's again. ${STOOD_THERE}`
       : 'recovery put its work back in the queue, where it continues from its cursor: nothing was taken from it'
   }
   if (reopensRun(last) && isLive(run.status)) {
-    const id = shortId(run.id)
+    const id = runName(run)
     return run.traits.continuedBy === 'own-program'
       ? `the last thing done to it was ${last.action}, which put it back in the queue. ${STOOD_THERE}`
       : `the last thing done to it was ${last.action}, which took nothing away; \`unstuck cancel ${id}\` would end it`

@@ -1,49 +1,57 @@
 import {
   refuseCancel,
   refuseDelete,
+  refuseMove,
   refuseResume,
   refuseRetry,
   refuseRevert,
   refuseRewind,
   throwIf,
   type RewindOptions,
-} from '../decide/allowed-actions.ts'
-import { decideRevert, targetsToCheck, type RevertFacts } from '../decide/revert.ts'
-import { NotFoundError, RefusedError, UsageError } from '../model/errors.ts'
-import { newId, shortId, type RunId, type TargetId } from '../model/id.ts'
-import { INTEGER_MAX } from '../model/limits.ts'
-import type { Run } from '../model/run.ts'
-import type { Target } from '../model/target.ts'
+} from './refusals.ts'
+import { decideRevert, targetsToCheck, type RevertFacts } from './revert.ts'
+import { RefusedError, unknownRun, unknownTarget, UsageError } from '../core/model/errors.ts'
+import { newId, shortId, type RunId, type TargetId } from '../core/model/id.ts'
+import { INTEGER_MAX } from '../core/model/limits.ts'
+import type { Run } from '../core/model/run.ts'
+import type { Target } from '../core/model/target.ts'
 import type {
   DeleteResult,
   ReplanRequest,
   ReplanResult,
   ParkedTarget,
   Store,
-} from '../store/store.ts'
-import type { ActionContext } from './context.ts'
+} from '../core/store/store.ts'
+import type { ActionContext } from '../core/recovery/context.ts'
 
 /**
- * Actions of an operator on a run or on targets. Each throws the refusal of decide/allowed-actions.ts, or is applied and
+ * Actions of an operator on a run or on targets. Each throws the refusal of refusals.ts, or is applied and
  * recorded in the audit trail. A dry run throws where the action would, and changes nothing.
  */
 export type { RewindOptions }
 
-export async function cancel(context: ActionContext, id: RunId, because?: string): Promise<Run> {
-  const { store, actor } = context
-  throwIf(refuseCancel(await getRun(store, id)))
-  const isMoved = await store.moveRun({
-    run: id,
-    to: 'cancelled',
-    action: 'cancel',
-    because: because ?? `cancelled by ${actor}`,
-    evidence: null,
-    actor,
-    expected: {},
-  })
+export function cancel(context: ActionContext, id: RunId, because?: string): Promise<Run> {
+  return endRun(context, id, { action: 'cancel', to: 'cancelled' }, because)
+}
+
+/** Ends a live row of a table of your own as failed. */
+export function fail(context: ActionContext, id: RunId, because?: string): Promise<Run> {
+  return endRun(context, id, { action: 'fail', to: 'failed' }, because)
+}
+
+async function endRun(
+  { store, actor }: ActionContext,
+  id: RunId,
+  { action, to }: { action: 'cancel' | 'fail'; to: 'cancelled' | 'failed' },
+  because = `${to} by ${actor}`,
+): Promise<Run> {
+  const refuse = (run: Run) => (action === 'cancel' ? refuseCancel(run) : refuseMove(run, 'fail'))
+  throwIf(refuse(await getRun(store, id)))
+  const move = { run: id, to, action, because, evidence: null, actor, expected: {} }
+  const isMoved = await store.moveRun(move)
   const current = await getRun(store, id)
   if (isMoved) return current
-  throwIf(refuseCancel(current))
+  throwIf(refuse(current))
   throw new RefusedError(keepsChanging(id))
 }
 
@@ -223,13 +231,12 @@ function replanRequest(
 
 async function getRun(store: Store, id: RunId): Promise<Run> {
   const run = await store.run(id)
-  if (!run) throw new NotFoundError(`run ${id}`, '`unstuck runs` lists them.')
+  if (!run) throw unknownRun(id)
   return run
 }
 
 async function getTarget(store: Store, id: TargetId): Promise<Target> {
   const target = await store.target(id)
-  if (!target)
-    throw new NotFoundError(`target ${id}`, '`unstuck show RUN` lists those that need attention.')
+  if (!target) throw unknownTarget(id)
   return target
 }

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { iso } from '../model/time.ts'
-import { DEFAULT_POLICY } from '../model/policy.ts'
-import { isLive, LIVE_STATUSES, RUN_STATUSES, type Run, type RunStatus } from '../model/run.ts'
-import { TARGET_STATUSES, type Target, type TargetStatus } from '../model/target.ts'
-import { RUN_TRANSITIONS, TARGET_TRANSITIONS } from '../../testing/transitions.ts'
-import { TARGET_STATUS_AFTER } from '../model/verdict.ts'
+import { iso } from '../core/model/time.ts'
+import { DEFAULT_POLICY } from '../core/model/policy.ts'
+import { isLive, LIVE_STATUSES, RUN_STATUSES, type Run, type RunStatus } from '../core/model/run.ts'
+import { TARGET_STATUSES, type Target, type TargetStatus } from '../core/model/target.ts'
+import { RUN_TRANSITIONS, TARGET_TRANSITIONS } from '../testing/transitions.ts'
+import { TARGET_STATUS_AFTER } from '../core/model/verdict.ts'
 import {
   decideRevert,
   isUnchanged,
@@ -14,7 +14,7 @@ import {
   type RevertDecision,
   type RevertFacts,
 } from './revert.ts'
-import { makeRowTraits, STANDARD_TRAITS } from '../../testing/traits.ts'
+import { makeRowTraits, STANDARD_TRAITS } from '../testing/traits.ts'
 
 const NOW = 1_800_000_000_000
 const RUN = '00000000-0000-7000-8000-0000000000a1'
@@ -31,8 +31,10 @@ function aRun(status: RunStatus, more: Partial<Run> = {}): Run {
     startedAt: NOW,
     resumedAt: null,
     reopenedAt: null,
+    paused: null,
     plannedAt: NOW,
     finishedAt: isLive(status) ? null : NOW,
+    acknowledgedAt: null,
     lastActivityAt: NOW,
     counts: {
       targets: { planned: 0, in_progress: 0, done: 0, failed: 0, stuck: 0, parked: 0 },
@@ -41,6 +43,7 @@ function aRun(status: RunStatus, more: Partial<Run> = {}): Run {
       itemsUpdated: 0,
       itemsUnchanged: 0,
       skipped: 0,
+      errors: 0,
       refused: 0,
     },
     progress: null,
@@ -82,6 +85,7 @@ function aTarget(id: string, status: TargetStatus, seq = 0): Target {
     lastActivityAt: NOW,
     lastError: null,
     finishedAt: null,
+    acknowledgedAt: null,
   }
 }
 
@@ -285,7 +289,7 @@ const refusals: [string, Partial<RevertFacts> & { run: Run }, RegExp, boolean?][
       trail: [onTarget('resume', 't', 'planned')],
       targets: [aTarget('t', 'planned')],
     },
-    /^recovery put it back in the queue.* What stood in its row before is in `unstuck history --json`$/,
+    /^it was put back in the queue.* What stood in its row before is in `unstuck history --json`$/,
   ],
   [
     'a row failed by itself, and there is no word to put it back in the queue',

@@ -1,20 +1,20 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Run } from '../model/run.ts'
-import { cancelHint, refuseCancel } from './allowed-actions.ts'
-import { makeRowTraits, STANDARD_TRAITS } from '../../testing/traits.ts'
-import type { RunTraits } from '../model/traits.ts'
+import type { Run } from '../core/model/run.ts'
+import { cancelHint, refuseCancel } from './refusals.ts'
+import { makeRowTraits, STANDARD_TRAITS } from '../testing/traits.ts'
+import type { RunTraits } from '../core/model/traits.ts'
 
 const RUN = { id: '0199f1aa-0000-7000-8000-00004f2a91bc', status: 'running' } as Run
 const row = (traits: Partial<RunTraits>) => ({
   ...RUN,
-  traits: makeRowTraits({ cancelSetting: 'adopted.courses.statuses.cancelled', ...traits }),
+  traits: makeRowTraits({ origin: { table: 'courses', key: '7' }, ...traits }),
 })
 
 test('a stored run can be cancelled, and so can a row whose table maps a cancelled status', () => {
   for (const run of [{ ...RUN, traits: STANDARD_TRAITS }, row({ actions: ['cancel'] })]) {
     assert.equal(refuseCancel(run), null)
-    assert.equal(cancelHint(run), '`unstuck cancel 4f2a91bc` ends it whatever it is')
+    assert.match(cancelHint(run), /^`unstuck cancel (4f2a91bc|courses:7)` ends it whatever it is$/)
   }
 })
 
@@ -31,7 +31,7 @@ test('a whole table of targets is not ended as one', () => {
   const run = row({
     origin: { table: 'courses', key: '' },
     actions: ['resume', 'park'],
-    cancelSetting: null,
+    hasTargets: true,
   })
   assert.match(refuseCancel(run)?.message ?? '', /whole table courses.*`unstuck park`/)
   assert.doesNotMatch(cancelHint(run), /cancel/)
