@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
+import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { test } from 'node:test'
 import { readProcessStat } from '../../core/host/identity.ts'
@@ -107,6 +108,28 @@ test('a process that only shares a session with a tagged one is left alone, and 
   // Neither the shell nor its other child.
   const [copied] = await waitForMembers(1, () => findTree({ processTag: 'copied' }))
   assert.deepEqual(findTree({ processTag: 'copied', exclude: copied!.pid }), [])
+})
+
+test('what shares a session without a leader with this process is left alone', async () => {
+  const search = `
+    const { spawn } = await import('node:child_process')
+    const { findTree, tagVariable } = await import(${JSON.stringify(import.meta.resolve('./process-tree.ts'))})
+    const options = { stdio: 'ignore', env: { ...process.env, [tagVariable('copied')]: 'x' } }
+    const copied = spawn('sleep', ['74'], options)
+    const other = spawn('sleep', ['75'], { stdio: 'ignore' })
+    const found = findTree({ processTag: 'copied' }).map(({ pid }) => pid)
+    for (const one of [copied, other]) one.kill()
+    console.log(JSON.stringify({ found, copied: copied.pid }))`
+  const quoted = JSON.stringify(process.execPath)
+  // The shell that opened the session ends first, as that of a detached build does.
+  const script = `(sleep 0.01; while kill -0 $$ 2>/dev/null; do sleep 0.01; done; ${quoted} --input-type=module) <&0 &`
+  const child = spawn('bash', ['-c', script], {
+    detached: true,
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  child.stdin.end(search)
+  const { found, copied } = JSON.parse(await text(child.stdout)) as Record<string, unknown>
+  assert.deepEqual(found, [copied])
 })
 
 test('children that a thread has started are descendants as well', async () => {

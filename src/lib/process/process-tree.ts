@@ -36,7 +36,10 @@ export function findTree(roots: TreeRoots): ProcessRef[] {
   const members = new Set<number>()
   const sessions = new Set<number>()
   if (roots.leader && !isPidReused(roots.leader)) sessions.add(roots.leader.pid)
-  const excluded = new Set([...ancestors(process.pid, all), roots.exclude])
+  const own = ancestors(process.pid, all)
+  const excluded = new Set([...own, roots.exclude])
+  // Sessions that the command cannot have opened; the kernel reports 0 for one of another pid namespace.
+  const foreign = new Set([0, ...own.map((pid) => all.get(pid)!.session)])
   for (const [pid, stat] of all) {
     if (excluded.has(pid)) continue
     if (known.get(pid) === stat.startTicks || isTagged(pid, stat, roots)) members.add(pid)
@@ -46,7 +49,8 @@ export function findTree(roots: TreeRoots): ProcessRef[] {
     for (const pid of members) {
       const { session } = all.get(pid)!
       // A session whose leader has ended was opened by a member too, or its processes would not carry the tag.
-      if (members.has(session) || !all.has(session)) sessions.add(session)
+      const isLeaderless = !all.has(session) && !foreign.has(session)
+      if (members.has(session) || isLeaderless) sessions.add(session)
     }
     for (const [pid, { session, parent }] of all) {
       if ((sessions.has(session) || members.has(parent)) && !excluded.has(pid)) members.add(pid)
