@@ -8,6 +8,7 @@ import { classifyRuns, cleanRuns } from '../core/recovery/clean.ts'
 import type { OperatorContext } from '../core/recovery/context.ts'
 import { recover, type Recovery } from '../core/recovery/recover.ts'
 import { presentCleaning, selectRuns, type CleaningView } from './cleaning.ts'
+import { endLeftovers, listLeftovers, type Leftover } from './leftover-processes.ts'
 import { toJson, type Presented } from './presented.ts'
 import {
   afterRecovery,
@@ -36,10 +37,18 @@ export async function planRecovery(
 ): Promise<Planned<RecoveryView>> {
   const olderThanMs = parseDuration(timeout)
   const selection = { sources, groups, ...(olderThanMs !== null && { olderThanMs }) }
-  const present = (recovery: Recovery, dryRun: boolean) =>
-    presentRecovery(recovery, { dryRun, timeout, sources, groups })
+  const present = (recovery: Recovery, dryRun: boolean, ended?: readonly Leftover[]) =>
+    presentRecovery(recovery, {
+      dryRun,
+      timeout,
+      sources,
+      groups,
+      leftovers,
+      ...(ended && { ended }),
+    })
   const clock = clockUntil(signal)
   const seen = await recover({ ...context, clock }, { ...selection, dryRun: true })
+  const leftovers = await listLeftovers(context.store, selection)
   return {
     preview: present(seen, true),
     async apply() {
@@ -47,7 +56,8 @@ export async function planRecovery(
       const observer = TRUSTED_OBSERVER
       const only = plannedSubjects(seen)
       const { verdicts } = await recover(context, { ...selection, observer, only })
-      return present(afterRecovery(seen, verdicts), false)
+      const ended = await endLeftovers(context.store, leftovers, context.actor)
+      return present(afterRecovery(seen, verdicts), false, ended)
     },
   }
 }

@@ -3,10 +3,10 @@ import { test } from 'node:test'
 import { ACTIONS, type Action } from '../core/model/verdict.ts'
 import { decideStart, type StartAction } from './check.ts'
 
-type Live = { hasProgress: boolean; isHeld: boolean }
+type Live = { hasProgress: boolean; isHeld: boolean; isComplete?: boolean }
 const advice = (action: Action, live: Partial<Live> = {}) =>
   decideStart(
-    { hasProgress: false, isHeld: false, ...live },
+    { hasProgress: false, isHeld: false, isComplete: false, ...live },
     { action, because: `judged as ${action}` },
   )
 
@@ -19,6 +19,8 @@ const cases: [Action, Partial<Live>, StartAction][] = [
   ['alert', { isHeld: true }, 'wait'],
   ['resume', { isHeld: true, hasProgress: true }, 'wait'],
   ['leave', { isHeld: false }, 'resume'],
+  ['leave', { isHeld: false, isComplete: true }, 'start'],
+  ['leave', { isHeld: true, isComplete: true }, 'wait'],
   ['resume', { hasProgress: true }, 'resume'],
   ['resumable', { hasProgress: true }, 'resume'],
   ['wait', { hasProgress: true }, 'resume'],

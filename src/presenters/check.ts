@@ -1,7 +1,6 @@
 import type { Severity } from '../core/decide/health.ts'
-import { shortId } from '../core/model/id.ts'
 import type { Run } from '../core/model/run.ts'
-import { describeOrigin } from '../core/model/traits.ts'
+import { describeOrigin, runName } from '../core/model/traits.ts'
 import { unstuckCommand } from '../lib/text/shell-command.ts'
 import type { Millis } from '../core/model/time.ts'
 import {
@@ -10,18 +9,33 @@ import {
   assess,
   assessRun,
   hasProgress,
+  runSnapshot,
   type AssessContext,
   type AssessedRun,
 } from '../core/recovery/assess.ts'
 import type { Sentence } from '../lib/text/sentence.ts'
-import { formatAgo, formatProcess } from './format.ts'
+import { similarSource } from './find.ts'
+import { formatAgo, formatProcess, sentenceCase } from './format.ts'
+import { currentStates, describeState, sourceView } from './sources.ts'
+import { SOURCE_STORE, type SourceState } from '../features/sources/store/store.ts'
 import type { Presented } from './presented.ts'
 import { checkpointView, ownerView, runView } from './view.ts'
 import { StoreUnavailableError } from '../core/model/errors.ts'
 import type { Target } from '../core/model/target.ts'
 import { blockedField, type Decision } from '../core/model/verdict.ts'
 import { withAbandonAfter } from '../core/model/policy-of.ts'
-import { inspectSourceLock } from '../core/recovery/source-lock.ts'
+import {
+  canBeTaken,
+  inspectSourceLock,
+  type SourceLockState,
+} from '../core/recovery/source-lock.ts'
+import {
+  describe,
+  describeLeftover,
+  leftoverViews,
+  processesOf,
+  type Leftover,
+} from './leftover-processes.ts'
 import type { Store } from '../core/store/store.ts'
 import type { SourceLockDecision } from '../core/decide/source-lock.ts'
 
@@ -32,6 +46,8 @@ export const NOTHING_RAN: StartAdvice = {
   run: null,
   target: null,
   owner: null,
+  leftover: null,
+  state: null,
 }
 
 /** `check`: whether a source may start, and why. */
@@ -44,8 +60,12 @@ export function presentCheck(source: string, advice: StartAdvice, now: Millis) {
   ]
   if (run) sentences.push(runSentence(run, target?.page ?? 0, now))
   if (owner) sentences.push(ownerSentence(owner, now))
+  if (advice.state && advice.state.nextStartAt !== null)
+    sentences.push([`${sentenceCase(describeState(advice.state, now)!)}.`])
+  for (const one of advice.leftover?.processes ?? [])
+    sentences.push([`Still runs: ${describe(one)}.`])
   if (run && action !== 'start') {
-    const command = unstuckCommand('explain', [shortId(run.id)])
+    const command = unstuckCommand('explain', [runName(run)])
     sentences.push([{ text: `More: \`${command}\``, style: 'dim' }])
   }
   return {
@@ -57,6 +77,9 @@ export function presentCheck(source: string, advice: StartAdvice, now: Millis) {
       run: run && runView(run),
       checkpoint: target && target.seq > 0 ? checkpointView(target) : null,
       owner: owner && ownerView(owner),
+      paused: advice.state && sourceView(advice.state).paused,
+      nextStartAt: advice.state && sourceView(advice.state).nextStartAt,
+      processes: advice.leftover ? leftoverViews([advice.leftover], now) : [],
     },
     severity: (action === 'clean' ? 'stuck' : 'ok') as Severity,
     summary: `${source}: ${action}. ${meaning}`,
@@ -79,9 +102,17 @@ const ROW_MEANING: Record<StartAction, string> = {
   wait: 'A process may be working on it.',
 }
 
-function describeAdvice({ action, blockedBy, run, owner }: StartAdvice): string {
+function describeAdvice(advice: StartAdvice): string {
+  const { action, blockedBy, run, owner, leftover, state } = advice
+  if (state?.paused)
+    return `It is paused. \`${unstuckCommand('unpause', [state.source])}\` ends the pause.`
+  if (leftover) {
+    const command = unstuckCommand('recover', [], { source: leftover.lock.source })
+    return `Processes of an earlier copy still run. \`${command}\` ends them, and so does the next start.`
+  }
   if (blockedBy !== undefined)
     return `A dead row is in the way, and it cannot be ended here. ${blockedBy}.`
+  if (action === 'wait' && run && runSnapshot(run).isComplete) return 'It is about to end.'
   const isKnown = action === 'wait' && owner !== null
   return run?.traits.ownerIsKnown === false && !isKnown ? ROW_MEANING[action] : MEANING[action]
 }
@@ -89,17 +120,17 @@ function describeAdvice({ action, blockedBy, run, owner }: StartAdvice): string 
 function runSentence(run: Run, page: number, now: Millis): Sentence {
   const { startedAt, createdAt, status, traits } = run
   const row = traits.origin ? `, ${describeOrigin(traits.origin)},` : ''
+  const created = traits.isUndated ? '' : `, created ${formatAgo(createdAt, now)}`
   const since = startedAt === null ? '' : `, started ${formatAgo(startedAt, now)}`
   const saved = page > 0 ? `, page ${page} is saved` : ''
-  return [
-    `Run ${shortId(run.id)}${row} is ${status}, created ${formatAgo(createdAt, now)}${since}${saved}.`,
-  ]
+  return [`Run ${runName(run)}${row} is ${status}${created}${since}${saved}.`]
 }
 
 function ownerSentence({ assessment, evidence, worker }: Owner, now: Millis): Sentence {
   const held = isLost(assessment) ? 'Last held' : 'Held'
   const heartbeat = formatAgo(worker.lastHeartbeatAt, now)
-  return [`${held} by ${formatProcess(evidence)}, last heartbeat ${heartbeat}.`]
+  const sign = evidence.isActivity ? 'activity' : 'heartbeat'
+  return [`${held} by ${formatProcess(evidence)}, last ${sign} ${heartbeat}.`]
 }
 
 /** Whether to start, and the run this depends on. */
@@ -113,6 +144,10 @@ export type StartAdvice = {
   readonly target: Target | null
   /** The owner, or the last one. */
   readonly owner: Owner | null
+  /** What an earlier copy of its command left on this machine. */
+  readonly leftover: Leftover | null
+  /** Null: it is not paused, and no supervisor waits. */
+  readonly state: SourceState | null
 }
 
 /** Returns what starting this source would do now. Only advice: `begin` decides. */
@@ -123,25 +158,60 @@ export async function adviseStart(
 ): Promise<StartAdvice> {
   const context = { ...given, policyOf: withAbandonAfter(given.policyOf, ageMs) }
   const { store } = context
+  const advice = await adviseByRun(context, source)
+  const states = await (await store.extend(SOURCE_STORE)).sourceStates(source)
+  const [state = null] = currentStates(
+    states,
+    await store.sourceLocks(source),
+    await store.observations(),
+    context.observer,
+  )
+  if (!state?.paused) return { ...advice, state }
+  const because = describeState({ ...state, nextStartAt: null }, await store.now())!
+  return { ...advice, action: 'wait', because, state }
+}
+
+/** The advice by its runs and its command. */
+async function adviseByRun(
+  context: AssessContext,
+  source: string,
+): Promise<Omit<StartAdvice, 'state'>> {
+  const { store } = context
   const run = await findLiveRun(context, source)
   const lock = (await store.sourceLocks(source))[0]
   const lockState = lock && (await inspectSourceLock(store, lock))
-  const lockAdvice = lockState?.advice ?? null
+  const leftover = lockState ? leftoverOf(lockState) : null
+  const lockAdvice = leftover
+    ? ({ action: 'wait', because: describeLeftover(leftover.processes) } as const)
+    : (lockState?.advice ?? null)
   if (!run) {
-    await refuseIfUnreadable(store, source)
+    const [last] = (await store.runs({ source, limit: 1 })).items
+    refuseIfUnreadable(store, source, last)
+    const advice = decideStart(null, null, lockAdvice)
+    const similar = last ? null : await similarSource(store, source)
+    const hint = similar === null ? '' : `; it has never run, and there is ${similar}`
     return {
-      ...decideStart(null, null, lockAdvice),
+      ...advice,
+      because: `${advice.because}${hint}`,
       run,
       target: null,
       owner: lockState?.holder ?? null,
+      leftover,
     }
   }
   const assessed = await assessRun(context, run)
   const { decision, owner, target } = assessed
-  const live = { hasProgress: hasProgress(run), isHeld: isHeld(assessed) }
+  const { isComplete } = runSnapshot(run)
+  const live = { hasProgress: hasProgress(run), isHeld: isHeld(assessed), isComplete }
   const advice = decideStart(live, decision, lockAdvice)
   const blockedBy = advice.action === 'clean' ? blockedField(run, decision) : {}
-  return { ...advice, ...blockedBy, run, target, owner }
+  return { ...advice, ...blockedBy, run, target, owner, leftover }
+}
+
+function leftoverOf(state: SourceLockState): Leftover | null {
+  const { lock } = state
+  const processes = lock.worker !== null && canBeTaken(state) ? processesOf(lock) : []
+  return processes.length > 0 ? { lock, processes } : null
 }
 
 /** Returns the live run of a source. Of several: one with an owner, else the newest. */
@@ -153,9 +223,8 @@ async function findLiveRun(context: AssessContext, source: string): Promise<Run 
 }
 
 /** Advises on a source without a live run. While a table is unreadable there may be one: then don't advise to start. */
-async function refuseIfUnreadable(store: Store, source: string): Promise<void> {
+function refuseIfUnreadable(store: Store, source: string, last: Run | undefined): void {
   if (store.unreadable.length === 0) return
-  const [last] = (await store.runs({ source, limit: 1 })).items
   if (last?.traits.origin === null) return
   const tables = store.unreadable.map(({ table, because }) => `${table} (${because})`)
   throw new StoreUnavailableError(
@@ -172,7 +241,7 @@ function isHeld(assessed: AssessedRun): boolean {
 function mayBeActive({ run, policy, decision, evidence }: AssessedRun): boolean {
   const { ownerIsKnown } = run.traits
   if (ownerIsKnown || run.status !== 'running' || decision.action === 'leave') return false
-  return evidence.idleMs <= (policy.staleAfterMs ?? policy.abandonAfterMs)
+  return (evidence.idleMs ?? 0) <= (policy.staleAfterMs ?? policy.abandonAfterMs)
 }
 
 /** The advice before a start: `start` (nothing live) · `resume` · `clean` (a dead one first) · `wait` (a worker has it). */
@@ -185,6 +254,8 @@ export function decideStart(
     readonly hasProgress: boolean
     /** Its owner is alive, or not proven dead. */
     readonly isHeld: boolean
+    /** All its targets have ended: the next start ends it. */
+    readonly isComplete: boolean
   } | null,
   decision: Decision | null,
   sourceLock: SourceLockDecision | null = null,
@@ -194,6 +265,7 @@ export function decideStart(
   if (!live || !decision) return { action: 'start', because: 'no run of it is live' }
   const { action, because } = decision
   if (live.isHeld) return { action: 'wait', because }
+  if (live.isComplete) return { action: 'start', because }
   switch (action) {
     case 'abandon':
     case 'fail':

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { worstSeverity, type Severity } from '../core/decide/health.ts'
 import { type Id } from '../core/model/id.ts'
 import { unstuckCommand } from '../lib/text/shell-command.ts'
-import type { Millis } from '../core/model/time.ts'
+import { humanizeDuration, parseDuration, type Millis } from '../core/model/time.ts'
 import type { Verdict } from '../core/model/verdict.ts'
 import type { AssessedRun, Assessment } from '../core/recovery/assess.ts'
 import type { Recovery } from '../core/recovery/recover.ts'
@@ -15,9 +15,10 @@ import {
   type Sentence,
   makeTable,
 } from '../lib/text/sentence.ts'
-import { formatAge, formatAgo, formatProcessCell, plural } from './format.ts'
+import { formatAge, formatAgo, formatProcessCell, plural, knownTime } from './format.ts'
 import { recoverAction } from './bulk-actions.ts'
 import type { Presented } from './presented.ts'
+import { leftoverSection, leftoverViews, type Leftover } from './leftover-processes.ts'
 import { RUN } from './runs.ts'
 import { revertibleRuns, undoByRevert, undoSentences } from './action-result.ts'
 import { assessedRunView, isPlanned, verdictList, verdictView } from './verdict.ts'
@@ -34,6 +35,9 @@ export type RecoveryRequest = {
   readonly timeout?: string | undefined
   readonly sources?: readonly string[]
   readonly groups?: readonly string[]
+  /** Processes of earlier copies on this machine, and what was ended of them. */
+  readonly leftovers?: readonly Leftover[]
+  readonly ended?: readonly Leftover[]
 }
 
 export type RecoveryView = Omit<RecoveryResult, keyof PresentedJson | 'undo'>
@@ -50,13 +54,26 @@ export function presentRecovery(
   request: RecoveryRequest,
 ): Presented<RecoveryView> {
   const { dryRun, isDone = !dryRun, timeout, sources = [], groups = [] } = request
+  const { leftovers = [], ended = null } = request
   const planned = verdicts.filter(isPlanned)
   const views = [...planned, ...verdicts.filter((one) => !isPlanned(one))].map((verdict) =>
     verdictView(verdict, isDone),
   )
   const [toApply, attention] = [views.slice(0, planned.length), views.slice(planned.length)]
   const applied = planned.filter((verdict) => verdict.applied)
-  const { runs, unreadable } = assessment
+  const { unreadable } = assessment
+  const runs = assessment.runs.filter(
+    ({ run }) => sources.length === 0 || sources.includes(run.source),
+  )
+  const now = assessment.now === 0 ? Date.now() : assessment.now
+  const processes = leftoverViews(leftovers, now, ended)
+  const left = processes.filter(({ outcome }) => outcome !== 'ended').length
+  const toEnd = isDone ? 0 : left
+  const notes = [
+    noteOnTimeout(assessment, timeout),
+    isDone ? null : noteOnUndo(assessment, toApply),
+  ]
+  const note = notes.filter((one) => one !== null).join(' ') || null
   return {
     view: {
       active: runs.map(assessedRunView),
@@ -65,10 +82,12 @@ export function presentRecovery(
       total: views.length,
       planned: planned.length,
       applied: applied.length,
-      count: isDone ? applied.length : planned.length,
+      count: isDone ? applied.length + processes.length - left : planned.length + left,
+      processes,
       unreadable: [...unreadable],
+      note,
       dryRun,
-      plan: planHash(planned),
+      plan: planHash(planned, leftovers),
       command: unstuckCommand('recover', [], {
         yes: true,
         timeout,
@@ -76,25 +95,58 @@ export function presentRecovery(
         group: groups,
       }),
     },
-    severity: severityOf(assessment, verdicts, request),
+    severity: worstSeverity([
+      severityOf(assessment, verdicts, request),
+      left > 0 ? 'attention' : 'ok',
+    ]),
     summary: summarize(
-      { planned: planned.length, applied: applied.length, total: views.length },
+      { planned: planned.length, applied: applied.length, total: views.length, processes },
       isDone,
     ),
     sections: [
       ...unreadable.map(unreadableSection),
+      ...(note === null ? [] : [{ heading: null, sentences: [[`Note: ${note}`]] }]),
       activeSection(runs, assessment.now),
       isDone ? appliedSection(planned, toApply, attention) : plannedSection(toApply, attention),
+      ...(processes.length > 0 ? [leftoverSection(processes, now)] : []),
       ...attentionSections(attention),
       ...(isDone ? [] : [{ heading: null, sentences: [['Nothing was changed.']] }]),
     ],
     actions:
-      isDone || planned.length === 0
+      isDone || planned.length + toEnd === 0
         ? []
-        : [recoverAction({ timeout, sources, groups }, planned.length)],
+        : [recoverAction({ timeout, sources, groups }, planned.length + toEnd)],
     undo: isDone ? undoByRevert(revertibleRuns(views)) : null,
-    question: isDone ? null : questionOf(planned.length),
+    question: isDone ? null : questionOf(planned.length, toEnd),
   }
+}
+
+/** What goes back in the queue of the user's own program cannot be taken from there again. */
+function noteOnUndo({ runs }: Assessment, toApply: readonly VerdictView[]): RecoveryView['note'] {
+  const own = new Set(runs.filter(({ run }) => run.traits.origin).map(({ run }) => run.id))
+  const requeued = toApply.filter(
+    ({ run, action }) => own.has(run) && (action === 'resume' || action === 'replan'),
+  )
+  if (requeued.length === 0) return null
+  return (
+    `${plural(requeued.length, 'row')} of your own would go back in the queue, which cannot be reverted; ` +
+    '`unstuck history` keeps what stood there. What is ended can be reverted with `unstuck revert`.'
+  )
+}
+
+/** A worker is silent after its lease: a shorter timeout finds nothing sooner. */
+function noteOnTimeout(
+  { workers, runs }: Assessment,
+  timeout: string | undefined,
+): RecoveryView['note'] {
+  const timeoutMs = parseDuration(timeout)
+  const leases = [...workers.map(({ worker }) => worker), ...runs.map(({ policy }) => policy)]
+  const leaseMs = Math.max(0, ...leases.map((one) => one.leaseMs))
+  if (timeoutMs === null || timeoutMs >= leaseMs) return null
+  return (
+    `the timeout of ${humanizeDuration(timeoutMs)} is below the lease of ${humanizeDuration(leaseMs)}. It only narrows the ` +
+    'selection: a worker counts as silent when its lease has passed, not before.'
+  )
 }
 
 /** A preview after its verdicts were applied. A verdict that was not reached again changed meanwhile. */
@@ -122,12 +174,18 @@ export function boundedRecovery(presented: Presented<RecoveryView>): Presented<R
 
 /** Before recovery the state of what was selected; after it, what is left. */
 function severityOf(
-  { severity, unreadable }: Assessment,
+  { severity, unreadable, runs }: Assessment,
   verdicts: readonly Verdict[],
   { dryRun, timeout, sources = [], groups = [] }: RecoveryRequest,
 ): Severity {
   const isUnfiltered = sources.length + groups.length === 0 && timeout === undefined
-  const isListed = dryRun ? verdicts.length > 0 : verdicts.some(isUnresolved)
+  // What the dead workers of a paused source hold can wait.
+  const paused = new Set(
+    runs.filter(({ health }) => health.state === 'paused').map((one) => one.run.id),
+  )
+  const isListed = dryRun
+    ? verdicts.some(({ run }) => !paused.has(run))
+    : verdicts.some(isUnresolved)
   return worstSeverity([
     dryRun && (isUnfiltered || isListed) ? severity : 'ok',
     isListed || unreadable.length > 0 ? 'attention' : 'ok',
@@ -140,24 +198,44 @@ function isUnresolved({ action, applied, blockedBy }: Verdict): boolean {
 }
 
 function summarize(
-  { planned, applied, total }: Pick<RecoveryView, 'planned' | 'applied' | 'total'>,
+  {
+    planned,
+    applied,
+    total,
+    processes,
+  }: Pick<RecoveryView, 'planned' | 'applied' | 'total' | 'processes'>,
   isDone: boolean,
 ): string {
-  if (total === 0) return 'Nothing to recover.'
+  if (total + processes.length === 0) return 'Nothing to recover.'
   const [late, attention] = [planned - applied, total - planned]
   const parts = [
-    planned === 0 && 'Nothing to apply.',
+    planned === 0 && total > 0 && 'Nothing to apply.',
     planned > 0 &&
       `${plural(isDone ? applied : planned, 'verdict')} ${isDone ? '' : 'would be '}applied.`,
     isDone && late > 0 && `${late} not applied: changed meanwhile.`,
+    ...describeProcesses(processes),
     attention > 0 && `${attention} ${attention === 1 ? 'needs' : 'need'} attention.`,
   ]
   return parts.filter((part) => part !== false).join(' ')
 }
 
-function questionOf(planned: number): string | null {
-  if (planned === 0) return null
-  return planned === 1 ? 'Apply this verdict?' : `Apply these ${planned} verdicts?`
+function describeProcesses(processes: RecoveryView['processes']): string[] {
+  const counts = { planned: 0, ended: 0, running: 0 }
+  for (const { outcome } of processes) counts[outcome]++
+  const many = (count: number): string => plural(count, 'process', 'processes')
+  return [
+    ...(counts.planned > 0 ? [`${many(counts.planned)} of earlier copies would be ended.`] : []),
+    ...(counts.ended > 0 ? [`Ended ${many(counts.ended)} of earlier copies.`] : []),
+    ...(counts.running > 0 ? [`${many(counts.running)} of earlier copies not ended.`] : []),
+  ]
+}
+
+function questionOf(planned: number, processes: number): string | null {
+  if (planned + processes === 0) return null
+  const apply = planned === 1 ? 'Apply this verdict' : `Apply these ${planned} verdicts`
+  const end = `nd ${plural(processes, 'process', 'processes')}`
+  if (processes === 0) return `${apply}?`
+  return planned === 0 ? `E${end}?` : `${apply} and e${end}?`
 }
 
 function unreadableSection({ table, because }: { table: string; because: string }): Section {
@@ -169,9 +247,9 @@ function unreadableSection({ table, because }: { table: string; because: string 
 }
 
 function activeSection(active: readonly AssessedRun[], now: Millis): Section {
-  if (active.length === 0) return { heading: null, sentences: [['No run is active.']] }
+  if (active.length === 0) return { heading: null, sentences: [['No run is live.']] }
   return {
-    heading: plural(active.length, 'active run'),
+    heading: plural(active.length, 'live run'),
     table: makeTable(active.slice(0, ROWS_MAX), [
       RUN.id,
       RUN.source,
@@ -182,7 +260,10 @@ function activeSection(active: readonly AssessedRun[], now: Millis): Section {
       right(
         'ACTIVITY',
         ({ run, owner }) =>
-          formatAgo(owner ? now - owner.evidence.heartbeatAgeMs : run.lastActivityAt, now),
+          formatAgo(
+            owner ? now - owner.evidence.heartbeatAgeMs : knownTime(run, run.lastActivityAt),
+            now,
+          ),
         1,
       ),
     ]),
@@ -250,9 +331,11 @@ function attentionSections(attention: readonly VerdictView[]): Section[] {
  * A short name for what would be applied, in any order. A preview has it, so that a confirmed action applies exactly
  * that or is refused.
  */
-export function planHash(planned: readonly Verdict[]): string {
+export function planHash(planned: readonly Verdict[], leftovers: readonly Leftover[] = []): string {
   const lines = planned.map(({ run, target, action, from, to }) =>
     JSON.stringify([run, target, action, from, to]),
   )
+  // A command starts and ends processes all the time: the plan names the source.
+  for (const { lock } of leftovers) lines.push(JSON.stringify([lock.source, lock.worker]))
   return hash('sha256', lines.sort().join('\n')).slice(0, 16)
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { shortId } from '../../src/core/model/id.ts'
 import { noChromium } from '../../src/testing/chromium.ts'
+import { enqueueInterrupted } from '../../src/testing/fixtures.ts'
 import { isLong } from '../../src/testing/long-tests.ts'
 import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
 import { ENGINES, ProcessTestContext, waitFor } from '../processes/harness.ts'
@@ -73,7 +74,7 @@ for (const engine of isLong ? ENGINES : [sqliteEngine]) {
 
     test('an abandoned run is cleaned, and restored with one click', async () => {
       await using ctx = await ProcessTestContext.create(engine)
-      await cli(ctx, 'enqueue', ctx.crawl(CRAWL))
+      await enqueueInterrupted(await ctx.store(), 1, { source: 'stage' })
       await ctx.database.advanceClock(25 * HOUR_MS)
       const url = await serve(ctx)
       await using tab = await session.open(url)
@@ -88,14 +89,14 @@ for (const engine of isLong ? ENGINES : [sqliteEngine]) {
         await listedActions(tab),
         dead.map(({ id }: any) => `clean run ${shortId(id)} of stage`),
       )
-      assert.equal((await ctx.run()).status, 'queued')
+      assert.equal((await ctx.run()).status, 'interrupted')
 
       await dialog.getByRole('button', { name: 'Clean', exact: true }).click()
       await dialog.getByText('1 run marked').waitFor()
       assert.equal((await ctx.run()).status, 'abandoned')
       await dialog.getByRole('button', { name: 'Revert' }).click()
       await dialog.getByText('Reverted.').waitFor()
-      assert.equal((await ctx.run()).status, 'queued')
+      assert.equal((await ctx.run()).status, 'interrupted')
       assert.deepEqual(tab.errors, [])
     })
   })
@@ -117,7 +118,7 @@ async function statuses(ctx: ProcessTestContext): Promise<string[]> {
   return [...(await ctx.targets()).values()].map(({ status }) => status).sort()
 }
 
-/** What the dialog lists: `resume target 91bc4f2a of stage`. */
+/** What the dialog lists: `resume target CA/1 (91bc4f2a) of stage`. */
 async function listedActions({ page }: Tab): Promise<string[]> {
   const heads = await page.locator('dialog .entry').all()
   const words = heads.map(async (entry) => {
@@ -127,6 +128,6 @@ async function listedActions({ page }: Tab): Promise<string[]> {
   return (await Promise.all(words)).sort()
 }
 
-function describeVerdict({ action, target, source }: any): string {
-  return `${action} target ${shortId(target)} of ${source}`
+function describeVerdict({ action, target, key, source }: any): string {
+  return `${action} target ${key} (${shortId(target)}) of ${source}`
 }

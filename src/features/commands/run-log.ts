@@ -28,6 +28,7 @@ export const COMMAND_LOG: RunLogReader = {
           at,
           stream: stream === 'run' ? 'event' : stream,
           text: safeText(redact(text)),
+          raw: null,
         })),
         next,
         anew,

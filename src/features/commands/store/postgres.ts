@@ -1,12 +1,19 @@
 import {
   ms,
+  recordAuditEntries,
   sql,
   stripNul,
   stripNulJson,
   timestamp,
   type Database,
 } from '../../../core/store/postgres/kit.ts'
-import { toExecution, type CommandStore, type ExecutionEnd, type ExecutionRow } from './store.ts'
+import {
+  endedProcessesEntry,
+  toExecution,
+  type CommandStore,
+  type ExecutionEnd,
+  type ExecutionRow,
+} from './store.ts'
 
 const START = sql('execution:start')`
   INSERT INTO unstuck.execution (id, run_id, worker_id, host, command, output_dir, log, started_at,
@@ -40,6 +47,11 @@ export function executionMethods(db: Database): CommandStore {
 
     executions: async (run, limit) =>
       (await db.all<ExecutionRow>(LIST, [run, limit])).map(toExecution),
+
+    recordEndedProcesses: (ended) =>
+      db.transaction('execution:ended-processes', (connection) =>
+        recordAuditEntries(connection, [endedProcessesEntry(ended)]),
+      ),
   }
 }
 

@@ -1,5 +1,11 @@
-import { sql, type Database, type Params } from '../../../core/store/sqlite/kit.ts'
-import { toExecution, type CommandStore, type ExecutionEnd, type ExecutionRow } from './store.ts'
+import { recordAudit, sql, type Database, type Params } from '../../../core/store/sqlite/kit.ts'
+import {
+  endedProcessesEntry,
+  toExecution,
+  type CommandStore,
+  type ExecutionEnd,
+  type ExecutionRow,
+} from './store.ts'
 
 const START = sql('execution:start')`
   INSERT INTO execution (id, run_id, worker_id, host, command, output_dir, log, started_at,
@@ -36,6 +42,9 @@ export function executionMethods(db: Database): CommandStore {
       db
         .read((tx) => tx.all<SqliteExecutionRow>(LIST, { run, limit }))
         .map((row) => toExecution({ ...row, command: JSON.parse(row.command) as string[] })),
+
+    recordEndedProcesses: (ended) =>
+      db.write('execution:ended-processes', (tx) => recordAudit(tx, endedProcessesEntry(ended))),
   }
 }
 

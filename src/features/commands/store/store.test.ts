@@ -82,6 +82,18 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       assert.match(read!.end!.because, /^half a NUL/)
     })
 
+    test('the end of leftover processes is in the audit trail of the run', async () => {
+      await using db = await engine.fresh()
+      const store = await openExtended(db, COMMAND_STORE)
+      const run = await enqueueSingle(store)
+      const ended = { run, source: 'portal', actor: 'the tests', because: 'process 4711 \0 ended' }
+      await store.recordEndedProcesses(ended)
+
+      const [entry] = await store.audit({ run, limit: 10 })
+      assert.deepEqual([entry!.action, entry!.actor], ['end-processes', 'the tests'])
+      assert.match(entry!.because, /^process 4711/)
+    })
+
     test('deleting a run deletes its executions, and no others', async () => {
       await using db = await engine.fresh()
       const store = await openExtended(db, COMMAND_STORE)

@@ -1,6 +1,6 @@
 import type { RunId, WorkerId } from '../../../core/model/id.ts'
 import { LIMITS } from '../../../core/model/limits.ts'
-import { redactArguments } from '../redact-arguments.ts'
+import { redactArguments } from '../../../lib/text/redact-arguments.ts'
 import type { Millis } from '../../../core/model/time.ts'
 import type { StoreExtension } from '../../../core/store/store.ts'
 import { storedText } from '../../../core/store/stored-text.ts'
@@ -38,6 +38,16 @@ export interface CommandStore {
   endExecution(id: string, end: ExecutionEnd): Promise<void>
   /** Returns the executions of a run, newest first. */
   executions(run: RunId, limit: number): Promise<Execution[]>
+  /** Records in the audit trail of a run that processes of its command were ended. */
+  recordEndedProcesses(ended: EndedProcesses): Promise<void>
+}
+
+export type EndedProcesses = {
+  readonly run: RunId
+  readonly source: string
+  readonly actor: string
+  /** Names the processes. */
+  readonly because: string
 }
 
 export const COMMAND_STORE: StoreExtension<CommandStore> = {
@@ -47,6 +57,8 @@ export const COMMAND_STORE: StoreExtension<CommandStore> = {
     startExecution: (execution) =>
       store.startExecution({ ...execution, command: cleanCommand(execution.command) }),
     endExecution: (id, end) => store.endExecution(id, { ...end, because: storedText(end.because) }),
+    recordEndedProcesses: (ended) =>
+      store.recordEndedProcesses({ ...ended, because: storedText(ended.because) }),
   }),
 }
 
@@ -59,6 +71,11 @@ function cleanCommand(command: readonly string[]): string[] {
   const kept = parts.map((part) => storedText(part, Math.max(bytesMax, LIMITS.refusedBody / 8)))
   const left = command.length - kept.length
   return left > 0 ? [...kept, `… (cut; ${left} more arguments)`] : kept
+}
+
+export function endedProcessesEntry(ended: EndedProcesses) {
+  const nothing = { target: null, evidence: null, before: {}, after: {} }
+  return { ...ended, ...nothing, action: 'end-processes' }
 }
 
 // — Rows of both engines —

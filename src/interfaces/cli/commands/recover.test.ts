@@ -2,7 +2,13 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { shortId, type RunId, type TargetId } from '../../../core/model/id.ts'
 import type { Policy } from '../../../core/model/policy.ts'
-import { beginOne, claimOne, savePage, enqueueCrawl } from '../../../testing/fixtures.ts'
+import {
+  beginOne,
+  claimOne,
+  savePage,
+  enqueueCrawl,
+  enqueueInterrupted,
+} from '../../../testing/fixtures.ts'
 import {
   HOUR_MS,
   noTerminal,
@@ -48,7 +54,7 @@ const namedTargets = ({ verdicts }: any): unknown[] =>
   verdicts.map(({ run, target, action, from, to }: any) => [run, target, action, from, to])
 
 describe('recover', { concurrency: 2 }, () => {
-  test('--dry-run lists every active run, then what would be done, and changes nothing', async () => {
+  test('--dry-run lists every live run, then what would be done, and changes nothing', async () => {
     await using ctx = await createCliTestContext()
     const { crawl, job, living } = await createRecoveryFixture(ctx)
     const before = await ctx.dump()
@@ -57,13 +63,13 @@ describe('recover', { concurrency: 2 }, () => {
 
     assert.equal(stderr, '')
     const parts = [
-      '3 active runs\nRUN       SOURCE     STATUS   DONE',
+      '3 live runs\nRUN       SOURCE     STATUS   DONE',
       `${shortId(living.run)}  busy`,
       `${shortId(job.run)}  nightly`,
       `${shortId(crawl.run)}  directory`,
       '\nWould be applied\n',
-      `- resume target ${shortId(crawl.ca)} of directory (in progress → planned): process`,
-      `- replan target ${shortId(crawl.tx)} of directory (in progress → planned): process`,
+      `- resume target a (${shortId(crawl.ca)}) of directory (in progress → planned): process`,
+      `- replan target b (${shortId(crawl.tx)}) of directory (in progress → planned): process`,
       `- retry target ${shortId(job.target)} of nightly (in progress → failed, and a new run is`,
       '\nNothing was changed.\n',
     ]
@@ -85,11 +91,11 @@ describe('recover', { concurrency: 2 }, () => {
 
     assert.equal(
       Object.keys(done).join(' '),
-      'active activeTotal verdicts total planned applied count unreadable dryRun plan command severity summary sections actions undo',
+      'active activeTotal verdicts total planned applied count processes unreadable note dryRun plan command severity summary sections actions undo',
     )
     assert.equal(
       Object.keys(done.verdicts[0]).join(' '),
-      'run source target action because liveness evidence facts from to outcome blockedBy subject',
+      'run source target key action because liveness evidence facts from to outcome blockedBy subject',
     )
     assert.deepEqual([planned.applied, planned.dryRun], [0, true])
     assert.deepEqual([done.applied, done.dryRun], [3, false])
@@ -133,7 +139,7 @@ describe('recover', { concurrency: 2 }, () => {
     for (const answer of ['n\n', ctrlD]) {
       const { code, text } = await ctx.runInteractively(['recover'], ['verdicts? [y/N]', answer])
       assert.equal(code, 0, text)
-      assert.match(text, /3 active runs.*Would be applied.*Apply these 3 verdicts\? \[y\/N\]/s)
+      assert.match(text, /3 live runs.*Would be applied.*Apply these 3 verdicts\? \[y\/N\]/s)
       assert.match(text, /Nothing was changed\.\n$/)
       assert.equal(await ctx.dump(), before)
     }
@@ -159,8 +165,13 @@ describe('recover', { concurrency: 2 }, () => {
       crawl.tx,
     ])
 
+    const { active } = await ctx.json(['recover', '--dry-run', '--source', 'nightly'], 3)
+    assert.deepEqual(
+      active.map(({ source }: any) => source),
+      ['nightly'],
+    )
     const { stderr } = await ctx.cli(['recover', '--source', 'nigtly', '--group', 'CB'])
-    assert.match(stderr, /^Note: no run of nigtly is live$/m)
+    assert.match(stderr, /^Note: no run of nigtly is live; did you mean nightly\?$/m)
     assert.match(stderr, /^Note: there is no group CB; did you mean CA\?$/m)
     assert.equal((await ctx.store.target(job.target))!.status, 'in_progress')
   })
@@ -178,6 +189,10 @@ describe('recover', { concurrency: 2 }, () => {
       [early.target],
     )
     assert.equal((await ctx.store.target(late.target))!.status, 'in_progress')
+    const { note } = await ctx.json(['recover', '--dry-run', '--timeout', '60m'])
+    assert.equal(note, null)
+    const below = await ctx.cli(['recover', '--dry-run', '--timeout', '5s'])
+    assert.match(below.stdout, /^Note: the timeout of 5 s is below the lease of .* only narrows/m)
     await ctx.cli(['recover', '--timeout', 'soon'], 2)
   })
 
@@ -193,11 +208,20 @@ describe('recover', { concurrency: 2 }, () => {
   test('verdicts that need attention give exit code 3, with the next command', async () => {
     await using ctx = await createCliTestContext()
     const { crawl } = await createRecoveryFixture(ctx, { maxCrashes: 1, onCrash: 'hold' })
-    await enqueueCrawl(ctx.store, 1, { source: 'forgotten' })
+    await enqueueInterrupted(ctx.store, 1, { source: 'forgotten' })
     await ctx.database.raw(`UPDATE run SET created_at = created_at - ${25 * HOUR_MS}
       WHERE source = 'forgotten'`)
+    const summary = await ctx.cli(['summary'], 3)
+    assert.match(
+      summary.stdout,
+      /^\w{8} of nightly is orphaned: .*no longer exists.* See `unstuck recover`\.$/m,
+    )
+    assert.match(
+      summary.stdout,
+      /^\w{8}: process .* no longer exists .*; it has progress: kept\.$/m,
+    )
     const { stdout } = await ctx.cli(['recover', '--yes'], 3)
-    assert.match(stdout, /^- hold target \w{8} of directory \(in progress → stuck\)/m)
+    assert.match(stdout, /^- hold target a \(\w{8}\) of directory \(in progress → stuck\)/m)
     assert.match(stdout, /^Needs attention\n- abandon run \w{8} of forgotten/m)
     assert.match(stdout, /^`unstuck clean` marks dead runs\.$/m)
     const held = (await ctx.store.target(crawl.ca))!
@@ -209,7 +233,7 @@ describe('recover', { concurrency: 2 }, () => {
   test('runs that the policy cleans automatically are cleaned, and the dry run lists them', async () => {
     await using ctx = await createCliTestContext()
     const policy = { autoClean: true }
-    const dead = await enqueueCrawl(ctx.store, 1, { source: 'forgotten', policy })
+    const dead = await enqueueInterrupted(ctx.store, 1, { source: 'forgotten', policy })
     await ctx.database.advanceClock(25 * HOUR_MS)
     const { stdout } = await ctx.cli(['recover', '--dry-run'], 3)
     assert.match(stdout, /^Would be applied\n- abandon run \w{8} of forgotten/m)
@@ -232,7 +256,7 @@ describe('check', { concurrency: 2 }, () => {
     const { store } = ctx
     const left = await beginOne(store, await ctx.registerDeadWorker('left'), { source: 'left' })
     await savePage(store, left, { next: null })
-    await enqueueCrawl(store, 1, { source: 'dead' })
+    await enqueueInterrupted(store, 1, { source: 'dead' })
     await ctx.database.advanceClock(25 * HOUR_MS)
     await beginOne(store, await ctx.registerLiveWorker('busy'), { source: 'busy' })
     const actions = await Promise.all(
@@ -240,7 +264,7 @@ describe('check', { concurrency: 2 }, () => {
         const data = await ctx.json(['check', source], source === 'busy' ? 5 : 0)
         assert.equal(
           Object.keys(data).join(' '),
-          'source action because blockedBy run checkpoint owner severity summary sections actions undo',
+          'source action because blockedBy run checkpoint owner paused nextStartAt processes severity summary sections actions undo',
         )
         assert.equal(data.source, source)
         return [data.action, data.run?.source, data.checkpoint?.page, data.owner?.liveness]

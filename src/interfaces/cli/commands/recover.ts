@@ -1,10 +1,17 @@
+import { closest } from '../../../core/model/closest.ts'
 import { defineCommand, reportState, type Output } from '../../../contracts/command.ts'
-import { option } from '../../../contracts/options.ts'
+import { option, SHARED_OPTIONS } from '../../../contracts/options.ts'
 import { REAL_CLOCK, type Clock } from '../../../core/host/clock.ts'
 import { formatDuration, humanizeDuration } from '../../../core/model/time.ts'
 import { recover } from '../../../core/recovery/recover.ts'
 import type { Store } from '../../../core/store/store.ts'
 import { APPLIED, NO_RECOVERY, presentRecovery } from '../../../presenters/recovery.ts'
+import {
+  endLeftovers,
+  ENDED,
+  listLeftovers,
+  type Leftover,
+} from '../../../presenters/leftover-processes.ts'
 import { confirm } from '../confirm.ts'
 import { describeUnknownGroups } from '../unknown-groups.ts'
 
@@ -15,11 +22,11 @@ export const command = defineCommand({
     'unstuck recover --source directory --group CA TX',
   ],
   options: {
-    dryRun: option.flag('only show what would be applied'),
+    dryRun: SHARED_OPTIONS.dryRun,
     timeout: option.duration('AGE', 'only what has been silent for longer', undefined),
-    source: option.texts('SOURCE', 'only runs of these sources'),
-    group: option.texts('GROUP', 'only targets of these groups'),
-    yes: option.flag('do not ask', '-y'),
+    source: SHARED_OPTIONS.sources,
+    group: SHARED_OPTIONS.groups,
+    yes: SHARED_OPTIONS.yes,
   },
 
   async run({ options, openContextIfExists, output, json }) {
@@ -37,9 +44,17 @@ export const command = defineCommand({
     const asks = !dryRun && !options.yes && (output.isTerminal || output.canAsk)
     const context = output.canAsk ? { ...opened, clock: announcingClock(output) } : opened
     const recovery = await recover(context, { ...which, dryRun: dryRun || asks })
-    if (!asks) return reportState(presentRecovery(recovery, request))
+    const leftovers = await listLeftovers(context.store, which)
+    // Nothing was confirmed without --yes: processes are only reported then.
+    const end = (): Promise<Leftover[]> => endLeftovers(context.store, leftovers, context.actor)
+    if (!asks) {
+      const ended = dryRun ? undefined : options.yes ? await end() : []
+      return reportState(
+        presentRecovery(recovery, { ...request, leftovers, ...(ended && { ended }) }),
+      )
+    }
 
-    const preview = presentRecovery(recovery, { ...request, isDone: false })
+    const preview = presentRecovery(recovery, { ...request, leftovers, isDone: false })
     const { question } = preview
     if (!question) {
       // Runs whose last target is done are still settled.
@@ -53,8 +68,12 @@ export const command = defineCommand({
     const isDone = await confirm(output, question, { yes: false, alternative })
     // The answer may have taken a while: workers are observed again.
     const { verdicts } = isDone ? await recover(context, which) : recovery
-    const result = presentRecovery({ ...recovery, verdicts }, { ...request, isDone })
-    const rest = result.sections.filter(({ heading }) => heading === APPLIED)
+    const ended = isDone ? { ended: await end() } : {}
+    const result = presentRecovery(
+      { ...recovery, verdicts },
+      { ...request, leftovers, ...ended, isDone },
+    )
+    const rest = result.sections.filter(({ heading }) => AFTERWARDS.includes(heading))
     return {
       ...reportState(result),
       print: (writer) => {
@@ -64,6 +83,9 @@ export const command = defineCommand({
     }
   },
 })
+
+/** The sections that the preview does not have. */
+const AFTERWARDS: readonly (string | null)[] = [APPLIED, ENDED]
 
 /** Explains the pause while silent workers are observed. */
 function announcingClock(output: Output): Clock {
@@ -85,8 +107,11 @@ async function warnUnknown(
 ): Promise<void> {
   if (source.length + group.length === 0) return
   const live = (await store.liveRuns()).map(({ run }) => run)
-  for (const name of source.filter((name) => !live.some((run) => run.source === name)))
-    output.note(`Note: no run of ${name} is live`)
+  const sources = live.map((run) => run.source)
+  for (const name of source.filter((name) => !sources.includes(name))) {
+    const hint = closest(name, sources)
+    output.note(`Note: no run of ${name} is live${hint ? `; did you mean ${hint}?` : ''}`)
+  }
   const warning = await describeUnknownGroups(store, live, group)
   if (warning) output.note(warning)
 }
