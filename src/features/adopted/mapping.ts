@@ -26,6 +26,8 @@ export type AdoptedOptions = {
   alive?: ((row: UserRow) => unknown) | undefined
   /** Called after recovery put the row back in the queue, to start it again. @default nothing */
   onResume?: ((row: UserRow) => unknown) | undefined
+  /** Whether an operator may delete an ended row by its id; needs the right DELETE. Only for runs. @default false */
+  delete?: boolean | undefined
   /** For its rows. @default that of the config */
   policy?: PolicyOptions | undefined
   /** The time zone of times without one. @default 'UTC' */
@@ -36,6 +38,7 @@ export type AdoptedOptions = {
 export const TARGET_FIELDS = ['key', 'group', 'url', 'page', 'pageTarget', 'attempts'] as const
 /** Columns that hold a number. */
 export const NUMBER_FIELDS = [
+  'pid',
   'extracted',
   'skipped',
   'done',
@@ -53,6 +56,8 @@ export type AdoptedColumns = {
   status: string
   /** What the run is for; default: the table's name in the config. */
   source?: string | undefined
+  /** When it was created: the age of a row that has not started. */
+  createdAt?: string | undefined
   /** When it started. */
   startedAt?: string | undefined
   /** When it ended. */
@@ -65,6 +70,10 @@ export type AdoptedColumns = {
   activityAt?: string | undefined
   /** The worker that has it. */
   owner?: string | undefined
+  /** The host of the worker's process, as `hostname` prints it there. */
+  host?: string | undefined
+  /** The worker's process id on that host; needs `host`. Write it with the status and the start. */
+  pid?: string | undefined
   /** Items saved. */
   extracted?: string | undefined
   /** Items left out. */
@@ -89,31 +98,35 @@ export type AdoptedColumns = {
   attempts?: string | undefined
 }
 
+/** Text, or a whole number or a boolean where the column holds these. */
+export type StatusValue = string | number | boolean
+
 /**
  * The table's status values by meaning. Of several the first is written; case is ignored in comparisons. A row with an
- * unmapped value counts as ended, in a way that the value suggests.
+ * unmapped value counts as ended, in a way that the value suggests. `succeeded` and `failed` may share a value if
+ * `columns.error` is mapped: then a row with an error is failed.
  */
 export type AdoptedStatuses = {
   /** In progress, according to the row. */
-  active: string | readonly string[]
+  active: StatusValue | readonly StatusValue[]
   /** Waits to be started. */
-  queued?: string | readonly string[] | undefined
+  queued?: StatusValue | readonly StatusValue[] | undefined
   /** Stopped with work left; waits to be continued. */
-  interrupted?: string | readonly string[] | undefined
+  interrupted?: StatusValue | readonly StatusValue[] | undefined
   /** Ended well; of a target: done. */
-  succeeded?: string | readonly string[] | undefined
+  succeeded?: StatusValue | readonly StatusValue[] | undefined
   /** Ended with an error. */
-  failed?: string | readonly string[] | undefined
+  failed?: StatusValue | readonly StatusValue[] | undefined
   /** Ended by an operator. */
-  cancelled?: string | readonly string[] | undefined
+  cancelled?: StatusValue | readonly StatusValue[] | undefined
   /** Ended because it was dead. */
-  abandoned?: string | readonly string[] | undefined
+  abandoned?: StatusValue | readonly StatusValue[] | undefined
   /** Only for targets: waits for a worker. */
-  planned?: string | readonly string[] | undefined
+  planned?: StatusValue | readonly StatusValue[] | undefined
   /** Only for targets: needs an operator. */
-  stuck?: string | readonly string[] | undefined
+  stuck?: StatusValue | readonly StatusValue[] | undefined
   /** Only for targets: set aside. */
-  parked?: string | readonly string[] | undefined
+  parked?: StatusValue | readonly StatusValue[] | undefined
 }
 
 /** Validated options, before the database is read. */
@@ -127,10 +140,12 @@ export type Mapping = {
   /** Null: Unstuck's own database. */
   readonly db: string | null
   readonly columns: AdoptedColumns
-  /** Always lists. */
+  /** Always lists, numbers and booleans as text. */
   readonly statusValues: Readonly<Record<keyof AdoptedStatuses, readonly string[]>>
   readonly timeZone: string
   /** The config sets `timeZone`. */
   readonly hasExplicitTimeZone: boolean
   readonly policy: Policy
+  /** Why rows cannot be deleted: the option that is off, or the right that is missing. Null: they can. */
+  readonly deleteBlocked: string | null
 } & Pick<AdoptedOptions, 'checkpoint' | 'outputDir' | 'filesIn' | 'alive' | 'onResume'>

@@ -178,6 +178,21 @@ export function rowTraits(mapping: Mapping, key: string): RunTraits {
   return { ...traits, origin: { table: mapping.name, key } }
 }
 
+/** The same without `delete`: an unmapped status may mean that the row is in use. */
+export function unmappedTraits(mapping: Mapping, key: string, statusValue: string): RunTraits {
+  const traits = rowTraits(mapping, key)
+  const reason = `Row ${key} of ${mapping.name} is not deleted: its status ${JSON.stringify(statusValue)} is not mapped`
+  return {
+    ...traits,
+    actions: traits.actions.filter((action) => action !== 'delete'),
+    blocked: { ...traits.blocked, ...deletionBlocked(mapping.deleteBlocked ?? reason) },
+  }
+}
+
+function deletionBlocked(reason: string | null): RunTraits['blocked'] {
+  return reason === null ? {} : { delete: reason }
+}
+
 /** Shared by all rows of a table. */
 const TABLE_TRAITS = new WeakMap<Mapping, RunTraits>()
 
@@ -186,9 +201,9 @@ function tableTraits(mapping: Mapping): RunTraits {
   return {
     origin: { table: name, key: '' },
     actions: supportedActions(mapping),
-    blocked: blockedActions(mapping),
-    cancelSetting: kind === 'runs' ? `adopted.${name}.statuses.cancelled` : null,
+    blocked: { ...blockedActions(mapping), ...deletionBlocked(mapping.deleteBlocked) },
     ownerIsKnown: false,
+    isUndated: false,
     continuedBy: 'own-program',
     recoveredBy: 'server',
     alertAfterMs: 2 * 60_000,
@@ -199,16 +214,22 @@ function tableTraits(mapping: Mapping): RunTraits {
   }
 }
 
-/** Rows are never added or deleted. A row that is a run cannot be parked, and a whole table cannot be cancelled. */
+/** Rows are never added. A row that is a run cannot be parked, and a whole table cannot be cancelled. */
 function supportedActions(mapping: Mapping): RunTraits['actions'] {
   const isMapped = (action: StatusAction): boolean => 'value' in statusValueAfter(mapping, action)
   const { parked, stuck } = mapping.statusValues
   const canPark = mapping.kind === 'targets' && parked.length + stuck.length > 0
   return [
     'revert',
+    'acknowledge',
+    ...(mapping.kind === 'runs' && isMapped('fail') ? (['fail'] as const) : []),
     ...(isMapped('cancel') ? (['cancel'] as const) : []),
     ...(isMapped('resume') ? (['resume', 'reset-failed', 'unpark', 'reset'] as const) : []),
+    ...(mapping.kind === 'runs' && mapping.statusValues.queued.length > 0
+      ? (['retry'] as const)
+      : []),
     ...(canPark ? (['park'] as const) : []),
+    ...(mapping.deleteBlocked === null ? (['delete'] as const) : []),
   ]
 }
 

@@ -21,7 +21,9 @@ const TABLE = sql('adopted:table', 'anew')`
   SELECT c.oid::text AS oid, c.relkind AS kind, format('%I.%I', n.nspname, c.relname) AS quoted,
          quote_ident(n.nspname) AS schema, quote_ident(current_user) AS login,
          has_schema_privilege(n.oid, 'USAGE') AS may_use,
-         pg_relation_is_updatable(c.oid, true) & 4 = 4 AS is_updatable
+         pg_relation_is_updatable(c.oid, true) & 4 = 4 AS is_updatable,
+         pg_relation_is_updatable(c.oid, true) & 16 = 16 AS is_deletable,
+         has_table_privilege(c.oid, 'DELETE') AS may_delete
     FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
    WHERE c.relname = $1 AND c.relkind IN ('r', 'p', 'v', 'f', 'm') AND ${IS_USER_TABLE}
      AND CASE WHEN $2::text IS NULL THEN pg_table_is_visible(c.oid) ELSE n.nspname = $2 END
@@ -83,8 +85,10 @@ type TableRow = {
   login: string
   may_use: boolean
   is_updatable: boolean
+  is_deletable: boolean
+  may_delete: boolean
 }
-type ColumnRow = Omit<CatalogueColumn, 'kind' | 'lengthMax'> & {
+type ColumnRow = Omit<CatalogueColumn, 'kind' | 'maxLength' | 'bits'> & {
   quoted: string
   cast_to: string
   base: string
@@ -109,6 +113,8 @@ export type PostgresCatalogue = Catalogue<PostgresColumn> & {
   readonly readable: readonly PostgresColumn[]
   /** The GRANT that this login lacks to write; null if none. */
   readonly missingGrant: string | null
+  /** Why rows cannot be deleted although the mapping allows it; null: they can, or it does not. */
+  readonly deleteBlocked: string | null
 }
 
 /** Reads the table from the catalogue, with the rights of this login. */
@@ -121,6 +127,7 @@ export async function readPostgresCatalogue(
   const columns = matchColumns(mapping, table.quoted, all, (name, other) => name === other)
   checkReadable(mapping, table, columns)
   const missingGrant = missingWriteGrant(mapping, table, columns)
+  const deleteBlocked = mapping.deleteBlocked === null ? missingDeleteRight(mapping, table) : null
   const indexes = await db.all<IndexRow>(INDEXES, [table.oid])
   const status = columns.get('status')!
   return {
@@ -129,7 +136,9 @@ export async function readPostgresCatalogue(
     readable: all.filter(({ canRead }) => canRead),
     isStatusIndexed: indexes.some((one) => one.column === status.name && one.is_ordered),
     missingGrant,
+    deleteBlocked,
     warnings: [
+      ...(deleteBlocked === null ? [] : [deleteBlocked]),
       ...(missingGrant === null
         ? []
         : [`${table.quoted} can be read, but its rows cannot be changed: ${missingGrant}`]),
@@ -183,6 +192,8 @@ function toColumn({ cast_to, may_read, may_write, length_max, ...row }: ColumnRo
   return {
     ...row,
     kind,
+    labels: kind === 'boolean' ? ['true', 'false'] : row.labels,
+    bits: BITS[row.base] ?? null,
     castTo: cast_to,
     canRead: may_read,
     canWrite: may_write,
@@ -190,6 +201,7 @@ function toColumn({ cast_to, may_read, may_write, length_max, ...row }: ColumnRo
   }
 }
 
+const BITS: Readonly<Record<string, number>> = { int2: 16, int4: 32, int8: 64 }
 const KIND_OF_TYPE: Readonly<Record<string, ColumnKind>> = {
   text: 'text',
   varchar: 'text',
@@ -200,6 +212,7 @@ const KIND_OF_TYPE: Readonly<Record<string, ColumnKind>> = {
   int2: 'integer',
   int4: 'integer',
   int8: 'integer',
+  bool: 'boolean',
   numeric: 'number',
   float4: 'number',
   float8: 'number',
@@ -228,6 +241,15 @@ function missingWriteGrant(
     .filter(([field, { canWrite }]) => written.includes(field) && !canWrite)
     .map(([, column]) => column)
   return unwritable.length > 0 ? grantOf('UPDATE', table, unwritable) : null
+}
+
+function missingDeleteRight(
+  { name }: Mapping,
+  { quoted, login, is_deletable, may_delete }: TableRow,
+): string | null {
+  if (!is_deletable) return `Rows of ${name} are not deleted: ${quoted} does not allow it`
+  if (may_delete) return null
+  return `The login may not delete rows of ${name}: GRANT DELETE ON ${quoted} TO ${login};`
 }
 
 function grantOf(

@@ -5,6 +5,7 @@ import { timestamp } from '../../../core/store/postgres/database.ts'
 import {
   type Assignment,
   findLabel,
+  fitsInteger,
   hasUserFunctions,
   type MappedField,
   mappedFields,
@@ -43,7 +44,7 @@ const EMPTY_CHECKPOINT = String.raw`^\s*(\{\s*\}|null)?\s*$`
 export class PostgresSql implements TableSql<PostgresValues> {
   readonly table: string
   readonly id: string
-  readonly byStart: string
+  readonly byTime: string
   readonly #id: PostgresColumn
   readonly #mapping: Mapping
   readonly #catalogue: PostgresCatalogue
@@ -55,7 +56,8 @@ export class PostgresSql implements TableSql<PostgresValues> {
     this.#id = catalogue.columns.get('id')!
     this.id = this.#id.quoted
     // The selected column, so that the time is computed once.
-    this.byStart = mapping.columns.startedAt === undefined ? '' : '"t:startedAt" DESC NULLS LAST, '
+    const { startedAt, createdAt } = mapping.columns
+    this.byTime = (startedAt ?? createdAt) === undefined ? '' : '"listedAt" DESC NULLS LAST, '
   }
 
   values(): PostgresValues {
@@ -84,11 +86,15 @@ export class PostgresSql implements TableSql<PostgresValues> {
     return column ? timestampSql(column.quoted, column.kind, () => values.zone) : 'NULL::float8'
   }
 
+  #listedAt(values: PostgresValues): string {
+    return `coalesce(${this.#timestamp('startedAt', values)}, ${this.#timestamp('createdAt', values)})`
+  }
+
   /** Compares the status in its own type, so that an index can be used. */
   isOneOf(spellings: readonly string[], values: PostgresValues): string {
     const { quoted, kind, base, castTo } = this.#catalogue.columns.get('status')!
     const list = `${values.bind(spellings.map(stripNul))}::text[]`
-    const isOwnType = kind === 'enum' || base === 'citext'
+    const isOwnType = kind !== 'text' || base === 'citext'
     return isOwnType
       ? `${quoted}::${castTo} = ANY (${list}::${castTo}[])`
       : `${quoted} = ANY (${list})`
@@ -113,16 +119,16 @@ export class PostgresSql implements TableSql<PostgresValues> {
   }
 
   isSince(at: Millis, values: PostgresValues): string {
-    return `${this.#timestamp('startedAt', values)} >= ${values.bind(at)}::float8`
+    return `${this.#listedAt(values)} >= ${values.bind(at)}::float8`
   }
 
-  isAfter({ startedAt, key }: NonNullable<RowFilter['after']>, values: PostgresValues): string {
-    const started = `coalesce(${this.#timestamp('startedAt', values)}, '-infinity')`
-    const at = `${values.bind(startedAt ?? -Infinity)}::float8`
+  isAfter({ listedAt, key }: NonNullable<RowFilter['after']>, values: PostgresValues): string {
+    const time = `coalesce(${this.#listedAt(values)}, '-infinity')`
+    const at = `${values.bind(listedAt ?? -Infinity)}::float8`
     // An id of another type is that of a row of another table: rows of the same time come before it.
     return this.isValidKey(key)
-      ? `(${started}, ${this.id}) < (${at}, ${values.bind(key)}::${this.#id.castTo})`
-      : `${started} < ${at}`
+      ? `(${time}, ${this.id}) < (${at}, ${values.bind(key)}::${this.#id.castTo})`
+      : `${time} < ${at}`
   }
 
   /**
@@ -135,9 +141,10 @@ export class PostgresSql implements TableSql<PostgresValues> {
     const timestamps = TIME_FIELDS.filter((field) => columns.has(field)).map(
       (field) => `${this.#timestamp(field, values)} AS "t:${field}"`,
     )
+    const listedAt = this.byTime === '' ? [] : [`${this.#listedAt(values)} AS "listedAt"`]
     const user = this.userColumns().map(({ quoted }, at) => `${quoted} AS "u:${at}"`)
     const hasContent = `coalesce(${this.text('checkpoint')} !~* '${EMPTY_CHECKPOINT}', false) AS "hasCheckpoint"`
-    return [...cells, ...timestamps, ...user, hasContent].join(', ')
+    return [...cells, ...timestamps, ...listedAt, ...user, hasContent].join(', ')
   }
 
   /** Without user functions only mapped columns are read, and not the content of a checkpoint. */
@@ -208,19 +215,15 @@ function fitToColumn(
   return isCut ? Array.from(stripped).slice(0, maxLength).join('') : stripped
 }
 
-const BITS: Readonly<Record<string, number>> = { int2: 16, int4: 32, int8: 64 }
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 /** Whether the column's type accepts this id. */
-function fitsType({ kind, base }: PostgresColumn, key: string): boolean {
+function fitsType({ kind, bits }: PostgresColumn, key: string): boolean {
   switch (kind) {
     case 'uuid':
       return UUID.test(key)
-    case 'integer': {
-      if (!/^-?\d{1,19}$/.test(key)) return false
-      const value = BigInt(key)
-      return BigInt.asIntN(BITS[base] ?? 64, value) === value
-    }
+    case 'integer':
+      return fitsInteger(key, bits ?? 64)
     case 'number':
       return /^-?\d{1,100}(\.\d{1,100})?$/.test(key)
     default:

@@ -13,6 +13,9 @@ const CLOCK = /* sql */ `
   SELECT ${ms('clock_timestamp()')} AS now, ${ms('pg_postmaster_start_time()')} AS "serverStartedAt"
 `
 
+/** The right to delete may be granted meanwhile. */
+const RIGHTS_TTL_MS = 60_000
+
 /** Opens a table of a PostgreSQL database. */
 export async function openPostgresTable(mapping: Mapping, address: string): Promise<AdoptedTable> {
   const database = new PostgresUserDatabase(address)
@@ -29,17 +32,22 @@ class PostgresTable extends UserTable<PostgresValues> {
   readonly #database: PostgresUserDatabase
   readonly #catalogue: PostgresCatalogue
   readonly #sql: PostgresSql
+  readonly #openedAt = performance.now()
+  readonly #isRightMissing: boolean
 
   constructor(database: PostgresUserDatabase, mapping: Mapping, catalogue: PostgresCatalogue) {
     const tableSql = new PostgresSql(mapping, catalogue)
-    super(mapping, catalogue, tableSql)
+    const { deleteBlocked } = catalogue
+    super(deleteBlocked === null ? mapping : { ...mapping, deleteBlocked }, catalogue, tableSql)
     this.#database = database
     this.#catalogue = catalogue
     this.#sql = tableSql
+    this.#isRightMissing = deleteBlocked !== null
   }
 
   get isStale(): boolean {
-    return this.#database.isStale
+    const isDue = this.#isRightMissing && performance.now() > this.#openedAt + RIGHTS_TTL_MS
+    return isDue || this.#database.isStale
   }
 
   async clock(): Promise<{ now: number; serverStartedAt: number | null }> {
@@ -81,6 +89,13 @@ class PostgresTable extends UserTable<PostgresValues> {
     return raw ? this.toRow(raw) : null
   }
 
+  async delete(row: AdoptedRow): Promise<boolean> {
+    const values = this.#sql.values()
+    const text = /* sql */ `DELETE FROM ${this.#sql.table} WHERE ${this.#sql.isUnchanged(row, values)} RETURNING 1`
+    const label = `Row ${sanitizeLine(row.key)} of ${this.mapping.name}`
+    return (await this.#database.write(text, values.all, label)).length > 0
+  }
+
   close(): Promise<void> {
     return this.#database.close()
   }
@@ -90,6 +105,7 @@ class PostgresTable extends UserTable<PostgresValues> {
     const names = mappedFields(this.mapping)
     const errorKind = this.#catalogue.columns.get('error')?.kind
     return makeRow({
+      mapping: this.mapping,
       cell: (field) =>
         field === 'error' && errorKind === 'json' ? parseJsonString(cell(field)) : cell(field),
       timestamp: (field) => (raw[`t:${field}`] ?? null) as number | null,

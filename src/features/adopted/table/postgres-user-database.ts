@@ -2,7 +2,7 @@ import { messageOf, RefusedError, UsageError } from '../../../core/model/errors.
 import { parseAddress } from '../../../core/store/postgres/address.ts'
 import { Database, type Connection } from '../../../core/store/postgres/database.ts'
 import { codeOf } from '../../../core/store/postgres/errors.ts'
-import { mayBeStale } from './table.ts'
+import { mayBeStale, refusedChange } from './table.ts'
 
 /** Per process and address, however many of its tables are adopted. */
 const DEFAULT_CONNECTIONS = 2
@@ -98,9 +98,7 @@ function timeoutError(error: unknown, row: string): RefusedError | null {
 function explainError(error: unknown): unknown {
   const code = codeOf(error)
   if (/^(23...|22001|44000|P0001)$/.test(code)) {
-    return new RefusedError(
-      `The database refused the change: ${messageOf(error)}. Check the statuses and columns of the mapping.`,
-    )
+    return refusedChange(error)
   }
   if (/^(42703|42P01|42804|3F000)$/.test(code)) {
     return new UsageError(

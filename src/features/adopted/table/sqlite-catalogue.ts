@@ -11,6 +11,7 @@ import {
   matchColumns,
 } from './columns.ts'
 import type { Mapping } from '../mapping.ts'
+import { mapStatusValues } from '../status-values.ts'
 import type { Catalogue } from './user-table.ts'
 import { identifierMistake, quoteIdentifier } from '../identifiers.ts'
 
@@ -36,6 +37,8 @@ export type Affinity = 'text' | 'integer' | 'real' | 'numeric' | 'none'
 export type SqliteColumn = CatalogueColumn & { readonly affinity: Affinity }
 
 export type SqliteCatalogue = Catalogue<SqliteColumn> & {
+  /** With the status values as this file stores them. */
+  readonly mapping: Mapping
   /** All columns with plain names, for user functions. */
   readonly readable: readonly string[]
 }
@@ -48,7 +51,9 @@ const isSameName = (name: string, other: string): boolean =>
 export function readSqliteCatalogue(db: Connection, mapping: Mapping): SqliteCatalogue {
   const name = findTable(db, mapping)
   const rows = db.all<ColumnRow>(COLUMNS, { table: name })
-  const columns = matchColumns(mapping, name, rows.map(toColumn), isSameName)
+  const found = rows.map(toColumn)
+  const fitted = booleansAsStored(mapping, found)
+  const columns = matchColumns(fitted, name, found, isSameName)
   const id = columns.get('id')!
   if (id.affinity === 'none' && /blob/i.test(id.type)) {
     throw mappingError(mapping, `does not fit ${name}`, [
@@ -58,6 +63,7 @@ export function readSqliteCatalogue(db: Connection, mapping: Mapping): SqliteCat
   const indexes = db.all<IndexRow>(INDEXES, { table: name })
   const status = columns.get('status')!
   return {
+    mapping: fitted,
     table: quoteIdentifier(name),
     columns,
     isStatusIndexed: indexes.some((one) => one.column === status.name && one.is_partial === 0n),
@@ -82,8 +88,12 @@ function findTable(db: Connection, mapping: Mapping): string {
   const found = tables.find(({ name }) => isSameName(name, mapping.table))
   if (!found) {
     const names = tables.map(({ name }) => name)
+    const isUnset =
+      ours.size > 0 && names.length === 0
+        ? ' It has only tables of Unstuck. If yours are elsewhere, `db` of the config is not set: is the variable there that it comes from, as DATABASE_URL?'
+        : ''
     throw new UsageError(
-      `adopted.${mapping.name}: there is no table ${mapping.table} in the database${didYouMean(mapping.table, names) || '.'}`,
+      `adopted.${mapping.name}: there is no table ${mapping.table} in the database${didYouMean(mapping.table, names) || '.'}${isUnset}`,
     )
   }
   if (found.type === 'view') {
@@ -92,6 +102,15 @@ function findTable(db: Connection, mapping: Mapping): string {
     )
   }
   return found.name
+}
+
+/** SQLite has no booleans: columns hold 1 and 0 for them, unless they hold text. */
+function booleansAsStored(mapping: Mapping, columns: readonly SqliteColumn[]): Mapping {
+  const status = columns.find(({ name }) => isSameName(name, mapping.columns.status))
+  if (!status || status.affinity === 'text') return mapping
+  return mapStatusValues(mapping, (value) =>
+    value.replace(/^(?:true|false)\b/, (boolean) => (boolean === 'true' ? '1' : '0')),
+  )
 }
 
 function toColumn({ name, type, not_null, pk, hidden }: ColumnRow): SqliteColumn {
@@ -103,6 +122,7 @@ function toColumn({ name, type, not_null, pk, hidden }: ColumnRow): SqliteColumn
     isComputed: hidden !== 0n,
     labels: null,
     maxLength: null,
+    bits: /int|bool/i.test(type) ? 64 : null,
     affinity: affinityOf(type),
   }
 }

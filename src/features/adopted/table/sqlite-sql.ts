@@ -3,7 +3,7 @@ import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 import type { Millis } from '../../../core/model/time.ts'
 import { quoteIdentifier } from '../identifiers.ts'
 import type { Mapping } from '../mapping.ts'
-import { type MappedField, hasUserFunctions, mappedFields } from './columns.ts'
+import { fitsInteger, hasUserFunctions, type MappedField, mappedFields } from './columns.ts'
 import type { Affinity, SqliteCatalogue } from './sqlite-catalogue.ts'
 import type { AdoptedRow, Cell, RowFilter } from './table.ts'
 import { parseTimestamp, type TimeStorage } from './timestamps.ts'
@@ -30,8 +30,8 @@ export class SqliteValues implements BoundValues {
   }
 }
 
-/** Sorts below every time, as a row without a start does. */
-const NO_START = -Number.MAX_VALUE
+/** Sorts below every time, as a row without one does. */
+const NO_TIME = -Number.MAX_VALUE
 
 const STORAGE_OF_AFFINITY: Readonly<Record<Affinity, TimeStorage>> = {
   text: 'text',
@@ -44,17 +44,21 @@ const STORAGE_OF_AFFINITY: Readonly<Record<Affinity, TimeStorage>> = {
 /** Parts of the statements on a table. */
 export class SqliteSql implements TableSql<SqliteValues> {
   readonly table: string
-  readonly byStart: string
+  readonly byTime: string
   readonly #mapping: Mapping
   readonly #catalogue: SqliteCatalogue
-  readonly #start: string
+  readonly #time: string
 
   constructor(mapping: Mapping, catalogue: SqliteCatalogue) {
     this.#mapping = mapping
     this.#catalogue = catalogue
     this.table = catalogue.table
-    this.#start = `unstuck_timestamp(${this.column('startedAt')})`
-    this.byStart = `${this.#start} DESC NULLS LAST, `
+    const [start, creation] = (['startedAt', 'createdAt'] as const).map(
+      (field) => `unstuck_timestamp(${this.column(field)})`,
+    )
+    this.#time =
+      mapping.columns.createdAt === undefined ? start! : `coalesce(${start}, ${creation})`
+    this.byTime = `${this.#time} DESC NULLS LAST, `
   }
 
   values(): SqliteValues {
@@ -107,17 +111,23 @@ export class SqliteSql implements TableSql<SqliteValues> {
   }
 
   isOneOf(spellings: readonly string[], values: SqliteValues): string {
-    const list = values.bind(JSON.stringify(spellings))
+    const { affinity } = this.#catalogue.columns.get('status')!
+    // A column without a type does not convert a text to compare it with a number.
+    const alike =
+      affinity === 'none'
+        ? spellings.flatMap((value) => (fitsInteger(value, 53) ? [value, Number(value)] : value))
+        : spellings
+    const list = values.bind(JSON.stringify(alike))
     return `${this.column('status')} IN (SELECT value FROM json_each(${list}))`
   }
 
   isSince(at: Millis, values: SqliteValues): string {
-    return `${this.#start} >= ${values.bind(at)}`
+    return `${this.#time} >= ${values.bind(at)}`
   }
 
-  isAfter({ startedAt, key }: NonNullable<RowFilter['after']>, values: SqliteValues): string {
-    const after = `(${values.bind(startedAt ?? NO_START)}, ${values.bind(key)})`
-    return `(coalesce(${this.#start}, ${NO_START}), ${this.id}) < ${after}`
+  isAfter({ listedAt, key }: NonNullable<RowFilter['after']>, values: SqliteValues): string {
+    const after = `(${values.bind(listedAt ?? NO_TIME)}, ${values.bind(key)})`
+    return `(coalesce(${this.#time}, ${NO_TIME}), ${this.id}) < ${after}`
   }
 
   timeStorage(field: MappedField): TimeStorage | null {

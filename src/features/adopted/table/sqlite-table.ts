@@ -2,7 +2,7 @@ import { RefusedError } from '../../../core/model/errors.ts'
 import type { Connection, Sql } from '../../../core/store/sqlite/database.ts'
 import type { Mapping } from '../mapping.ts'
 import { sanitizeLine } from '../sanitize-line.ts'
-import { type MappedField, mappedFields, toAssignments } from './columns.ts'
+import { fitsInteger, type MappedField, mappedFields, toAssignments } from './columns.ts'
 import { readSqliteCatalogue, type SqliteCatalogue } from './sqlite-catalogue.ts'
 import { digest, registerFunctions, SqliteSql, SqliteValues, toBindValue } from './sqlite-sql.ts'
 import { SqliteUserDatabase } from './sqlite-user-database.ts'
@@ -17,7 +17,7 @@ export async function openSqliteTable(mapping: Mapping, file: string): Promise<A
   )
   try {
     const catalogue = await db.read((connection) => readSqliteCatalogue(connection, mapping))
-    return new SqliteTable(db, mapping, catalogue)
+    return new SqliteTable(db, catalogue)
   } catch (error) {
     db.close()
     throw error
@@ -30,7 +30,8 @@ class SqliteTable extends UserTable<SqliteValues> {
   readonly #sql: SqliteSql
   readonly #statements = new Map<string, Sql>()
 
-  constructor(db: SqliteUserDatabase, mapping: Mapping, catalogue: SqliteCatalogue) {
+  constructor(db: SqliteUserDatabase, catalogue: SqliteCatalogue) {
+    const { mapping } = catalogue
     const tableSql = new SqliteSql(mapping, catalogue)
     super(mapping, catalogue, tableSql)
     this.#db = db
@@ -61,7 +62,9 @@ class SqliteTable extends UserTable<SqliteValues> {
     const sets: string[] = []
     for (const [field, to] of toAssignments(this.mapping, this.#catalogue.columns, change)) {
       const value =
-        to.kind === 'timestamp' ? await this.formatTime(row, field, to.at) : toBindValue(to.value)
+        to.kind === 'timestamp'
+          ? await this.formatTime(row, field, to.at)
+          : toBindValue(field === 'status' ? this.#likeStatusOf(row, to.value) : to.value)
       sets.push(`${this.#sql.column(field)} = ${values.bind(value)}`)
     }
     const { table, key } = this.#sql
@@ -78,6 +81,29 @@ class SqliteTable extends UserTable<SqliteValues> {
       // Read again: the result of UPDATE does not include what triggers did.
       return this.#find(db, 'changed', (bound) => `${key} = ${bound.bind(this.#sql.idOf(row))}`)
     })
+  }
+
+  async delete(row: AdoptedRow): Promise<boolean> {
+    const isUnchanged = (values: SqliteValues): string => this.#sql.isUnchanged(row, values)
+    const values = new SqliteValues()
+    const text = /* sql */ `DELETE FROM ${this.#sql.table} WHERE ${isUnchanged(values)}`
+    return this.#db.write((db) => {
+      if (db.run(this.#statement('delete', text), values.all) > 0) return true
+      if (!this.#find(db, 'still', isUnchanged)) {
+        this.#throwIfUnchanged(
+          row,
+          this.#find(db, 'only', (bound) => this.#sql.isUnique(row, bound)),
+        )
+      }
+      return false
+    })
+  }
+
+  /** A status is a number where that of the row is one. */
+  #likeStatusOf({ snapshot }: AdoptedRow, value: Cell): Cell {
+    const now = snapshot[this.mapping.columns.status]
+    const isNumber = typeof now === 'number' || typeof now === 'bigint'
+    return isNumber && fitsInteger(String(value), 53) ? Number(value) : value
   }
 
   #find(
@@ -123,6 +149,7 @@ class SqliteTable extends UserTable<SqliteValues> {
       if (name.startsWith('u:')) userRow[name.slice(2)] = toNumberIfSafe(value)
     }
     return makeRow({
+      mapping: this.mapping,
       cell,
       timestamp: (field) => parseTimestamp(cell(field), this.mapping.timeZone),
       hasCheckpoint: hasContent(cell('checkpoint')),

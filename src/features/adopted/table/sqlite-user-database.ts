@@ -3,16 +3,11 @@ import { resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
-import {
-  messageOf,
-  RefusedError,
-  StoreUnavailableError,
-  UsageError,
-} from '../../../core/model/errors.ts'
+import { messageOf, StoreUnavailableError, UsageError } from '../../../core/model/errors.ts'
 import { Connection } from '../../../core/store/sqlite/database.ts'
 import { isBusy, sqliteCode, storeError } from '../../../core/store/sqlite/errors.ts'
 import { fileError } from '../../../core/store/sqlite/open.ts'
-import { mayBeStale } from './table.ts'
+import { mayBeStale, refusedChange } from './table.ts'
 
 const BUSY_TIMEOUT_MS = 5
 const RETRY_DELAY_MS = 10
@@ -95,9 +90,7 @@ export class SqliteUserDatabase {
     const options = { cause: error }
     switch (sqliteCode(error)) {
       case SQLITE_CONSTRAINT:
-        return new RefusedError(
-          `The database refused the change: ${messageOf(error)}. Check the statuses and columns of the mapping.`,
-        )
+        return refusedChange(error)
       case SQLITE_ERROR:
         return new UsageError(
           `The table has changed, or one of its triggers failed: ${messageOf(error)}. Check it with \`unstuck doctor\`.`,

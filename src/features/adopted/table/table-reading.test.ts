@@ -155,7 +155,7 @@ for (const engine of ENGINES) {
     assert.deepEqual(await found({ source: 'Algebra' }), [])
     assert.deepEqual(await found({ source: 'alg\0ebra' }), [])
     assert.deepEqual(await found({ group: 'CA' }), [])
-    assert.deepEqual(await found({ startedSince: NOW - 300_000 }), [0, 1])
+    assert.deepEqual(await found({ since: NOW - 300_000 }), [0, 1])
     assert.deepEqual(await found({ search: 'GEB' }), [0])
     assert.deepEqual(await found({ search: '%' }), [1])
     assert.deepEqual(await found({ search: '_\\' }), [1])
@@ -403,8 +403,8 @@ async function readAllPages(table: AdoptedTable, limit: number): Promise<Adopted
   const all: AdoptedRow[] = []
   for (let page = await table.rows({ limit }); page.length > 0;) {
     all.push(...page)
-    const { startedAt, key } = page.at(-1)!
-    page = await table.rows({ after: { startedAt, key }, limit })
+    const { listedAt, key } = page.at(-1)!
+    page = await table.rows({ after: { listedAt, key }, limit })
   }
   return all
 }

@@ -460,7 +460,7 @@ test('postgres: a domain is as good as the type beneath it, however deep that is
     const [row, ...others] = await table.rows({ statusValues: ['RUNNING'], limit: 5 })
     const { key } = row!
     assert.deepEqual([key, others.length], [UUIDS[1], 1])
-    assert.equal((await table.rows({ limit: 5, after: { startedAt: null, key } })).length, 1)
+    assert.equal((await table.rows({ limit: 5, after: { listedAt: null, key } })).length, 1)
     const change = { status: 'failed', finishedAt: NOW, error: 'too long for it' }
     const after = (await table.change((await table.row(key))!, change))!
     assert.deepEqual([after.status, after.finishedAt, after.error], ['failed', NOW, 'too lon'])

@@ -1,4 +1,9 @@
-import { RefusedError, StoreUnavailableError, UsageError } from '../../../core/model/errors.ts'
+import {
+  messageOf,
+  RefusedError,
+  StoreUnavailableError,
+  UsageError,
+} from '../../../core/model/errors.ts'
 import { passwordsIn, registerSecrets } from '../../../core/model/redact.ts'
 import type { Target } from '../../../core/model/target.ts'
 import type { Mapping, TARGET_FIELDS, UserRow } from '../mapping.ts'
@@ -20,7 +25,7 @@ export interface AdoptedTable {
   /** The time of the table's database, and the start of its server (null on SQLite). */
   clock(): Promise<{ now: Millis; serverStartedAt: Millis | null }>
   row(key: string): Promise<AdoptedRow | null>
-  /** Newest first by `startedAt` (rows without one last), then by id, the greatest first. */
+  /** Newest first by `listedAt` (rows without one last), then by id, the greatest first. */
   rows(filter: RowFilter): Promise<AdoptedRow[]>
   /** Rows per status value, and per group in a table of targets. */
   counts(): Promise<{ value: string; group: string | null; count: number }[]>
@@ -31,6 +36,8 @@ export interface AdoptedTable {
    * changed. Times are written in the format of the column. Throws a `RefusedError` if this row cannot be written.
    */
   change(row: AdoptedRow, change: RowChange): Promise<AdoptedRow | null>
+  /** Deletes the row if no mapped column has changed since it was read. Returns false if one has. */
+  delete(row: AdoptedRow): Promise<boolean>
   close(): Promise<void>
 }
 
@@ -43,9 +50,10 @@ export type RowFilter = {
   readonly group?: string | undefined
   /** Part of the source (of a target: the key), the id or the error, ignoring case. */
   readonly search?: string | undefined
-  readonly startedSince?: Millis | undefined
+  /** By `listedAt`. */
+  readonly since?: Millis | undefined
   /** Only rows after this one. */
-  readonly after?: { readonly startedAt: Millis | null; readonly key: string } | undefined
+  readonly after?: { readonly listedAt: Millis | null; readonly key: string } | undefined
   readonly limit: number
 }
 
@@ -56,12 +64,18 @@ export type AdoptedRow = {
   /** The value in the table. */
   readonly status: string
   readonly source: string | null
+  readonly createdAt: Millis | null
   readonly startedAt: Millis | null
   readonly finishedAt: Millis | null
   readonly error: string | null
   readonly heartbeatAt: Millis | null
   readonly activityAt: Millis | null
   readonly owner: string | null
+  readonly host: string | null
+  /** Null: not mapped, or no process id. */
+  readonly pid: number | null
+  /** By which rows are listed: the start, else the creation. */
+  readonly listedAt: Millis | null
   /** Null counts as 0. */
   readonly extracted: number
   readonly skipped: number
@@ -89,6 +103,7 @@ export type RowChange = {
   readonly error?: string | null
   readonly owner?: null
   readonly heartbeatAt?: null
+  readonly pid?: null
   /** Previous values of mapped columns, from a snapshot: for a revert. */
   readonly restore?: AdoptedRow['snapshot']
 }
@@ -111,6 +126,15 @@ export async function openAdoptedTable(mapping: Mapping, address: string): Promi
   throw new UsageError(
     `adopted.${mapping.name}: the database address is neither sqlite:PATH nor postgres://….`,
   )
+}
+
+/** Explains that a constraint or a trigger of the user's database refused a change. */
+export function refusedChange(error: unknown): RefusedError {
+  const message = messageOf(error)
+  const hint = /foreign key/i.test(message)
+    ? 'Rows of other tables refer to it.'
+    : 'Check the statuses and columns of the mapping.'
+  return new RefusedError(`The database refused the change: ${message}. ${hint}`)
 }
 
 /** Whether an error may be due to an altered table. An unreachable database or a refused change is not. */

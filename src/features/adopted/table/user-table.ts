@@ -9,6 +9,7 @@ import {
   type MappedField,
   type TimeField,
 } from './columns.ts'
+import { hasError, isShared, plainValue, withError } from '../status-values.ts'
 import type { AdoptedRow, AdoptedTable, Cell, RowChange, RowFilter } from './table.ts'
 import { formatTimestamp, timeFormatFor, type RawTime, type TimeStorage } from './timestamps.ts'
 
@@ -36,8 +37,8 @@ export interface TableSql<Values extends BoundValues> {
   readonly id: string
   readonly key: string
   readonly hasId: string
-  /** The start as it is sorted, with a comma; '' if it is not mapped. */
-  readonly byStart: string
+  /** The time by which rows are listed, as it is sorted, with a comma; '' if there is none. */
+  readonly byTime: string
   /** The selected columns of a row. */
   columns(values: Values): string
   /** The quoted column; NULL if it is not mapped. */
@@ -77,6 +78,7 @@ export abstract class UserTable<Values extends BoundValues> implements AdoptedTa
   abstract readonly isStale: boolean
   abstract clock(): Promise<{ now: Millis; serverStartedAt: Millis | null }>
   abstract change(row: AdoptedRow, change: RowChange): Promise<AdoptedRow | null>
+  abstract delete(row: AdoptedRow): Promise<boolean>
   abstract close(): Promise<void>
   protected abstract query<Row>(name: string, text: string, values?: Values): Promise<Row[]>
   protected abstract toRow(raw: Readonly<Record<string, unknown>>): AdoptedRow
@@ -94,11 +96,11 @@ export abstract class UserTable<Values extends BoundValues> implements AdoptedTa
   async rows(filter: RowFilter): Promise<AdoptedRow[]> {
     const sql = this.#sql
     const values = sql.values()
-    const spellings = filter.statusValues && (await this.#spellings(filter.statusValues))
+    const isOneOf = filter.statusValues && (await this.#isOneOf(filter.statusValues, values))
     const text = /* sql */ `
       SELECT ${sql.columns(values)} FROM ${sql.table}
-       WHERE ${this.#conditions(filter, spellings, values).join(' AND ')}
-       ORDER BY ${sql.byStart}${sql.id} DESC LIMIT ${values.bind(filter.limit)}
+       WHERE ${this.#conditions(filter, isOneOf, values).join(' AND ')}
+       ORDER BY ${sql.byTime}${sql.id} DESC LIMIT ${values.bind(filter.limit)}
     `
     const rows = await this.query<Record<string, unknown>>('rows', text, values)
     return rows.map((raw) => this.toRow(raw))
@@ -107,12 +109,14 @@ export abstract class UserTable<Values extends BoundValues> implements AdoptedTa
   async counts(): Promise<{ value: string; group: string | null; count: number }[]> {
     const sql = this.#sql
     const text = /* sql */ `
-      SELECT coalesce(${sql.cell('status')}, '') AS value, ${sql.cell('group')} AS "group", count(*) AS count
-        FROM ${sql.table} WHERE ${sql.hasId} GROUP BY 1, 2 ORDER BY 1, 2
+      SELECT coalesce(${sql.cell('status')}, '') AS value, ${sql.cell('group')} AS "group",
+             ${this.#hasError} AS has_error, count(*) AS count
+        FROM ${sql.table} WHERE ${sql.hasId} GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
     `
-    const rows = await this.query<{ value: Cell; group: Cell; count: unknown }>('counts', text)
-    return rows.map(({ value, group, count }) => ({
-      value: String(value),
+    type Count = { value: Cell; group: Cell; has_error: unknown; count: unknown }
+    const rows = await this.query<Count>('counts', text)
+    return rows.map(({ value, group, has_error, count }) => ({
+      value: toStatus(this.mapping, String(value), Number(has_error) === 1),
       group: group === null ? null : String(group),
       count: Number(count),
     }))
@@ -166,13 +170,13 @@ export abstract class UserTable<Values extends BoundValues> implements AdoptedTa
   }
 
   #conditions(
-    { source, orNoSource, group, search, startedSince, after }: RowFilter,
-    spellings: readonly string[] | undefined,
+    { source, orNoSource, group, search, since, after }: RowFilter,
+    isOneOf: string | undefined,
     values: Values,
   ): string[] {
     const sql = this.#sql
     const conditions = [sql.hasId]
-    if (spellings) conditions.push(sql.isOneOf(spellings, values))
+    if (isOneOf !== undefined) conditions.push(isOneOf)
     if (source !== undefined) {
       const column = sql.text('source')
       const orNone = orNoSource ? ` OR ${column} IS NULL OR ${column} = ''` : ''
@@ -185,9 +189,29 @@ export abstract class UserTable<Values extends BoundValues> implements AdoptedTa
       const tests = ([name, 'id', 'error'] as const).map((field) => sql.isLike(field, pattern))
       conditions.push(`(${tests.join(' OR ')})`)
     }
-    if (startedSince !== undefined) conditions.push(sql.isSince(startedSince, values))
+    if (since !== undefined) conditions.push(sql.isSince(since, values))
     if (after) conditions.push(sql.isAfter(after, values))
     return conditions
+  }
+
+  /** Whether a status has one of these values, and the error that it takes. */
+  async #isOneOf(statusValues: readonly string[], values: Values): Promise<string> {
+    const { mapping } = this
+    const groups = Map.groupBy(statusValues, (value) =>
+      hasError(value) ? 1 : isShared(mapping, value) ? 0 : null,
+    )
+    const conditions: string[] = []
+    for (const [error, of] of groups) {
+      const isOneOf = this.#sql.isOneOf(await this.#spellings(of.map(plainValue)), values)
+      conditions.push(error === null ? isOneOf : `(${isOneOf} AND ${this.#hasError} = ${error})`)
+    }
+    return conditions.length > 0 ? `(${conditions.join(' OR ')})` : 'false'
+  }
+
+  /** 1 for a row with an error, if that tells a failed row from a succeeded one. */
+  get #hasError(): string {
+    if (!this.mapping.statusValues.failed.some(hasError)) return '0'
+    return `CASE WHEN coalesce(${this.#sql.cell('error')}, '') <> '' THEN 1 ELSE 0 END`
   }
 
   async #spellings(statusValues: readonly string[]): Promise<string[]> {
@@ -202,7 +226,13 @@ export abstract class UserTable<Values extends BoundValues> implements AdoptedTa
   }
 }
 
+/** The status of a row, as the mapping names it. */
+function toStatus(mapping: Mapping, value: string, isError: boolean): string {
+  return isError && isShared(mapping, value) ? withError(value) : value
+}
+
 type RowParts = {
+  readonly mapping: Mapping
   /** Null: not mapped, or NULL. */
   readonly cell: (field: MappedField) => Cell
   readonly timestamp: (field: TimeField) => Millis | null
@@ -213,6 +243,7 @@ type RowParts = {
 
 /** Maps the columns of a row to its fields. */
 export function makeRow({
+  mapping,
   cell,
   timestamp,
   hasCheckpoint,
@@ -224,16 +255,22 @@ export function makeRow({
     return value === null ? null : String(value)
   }
   const key = text('id') ?? ''
+  const error = snapshot[mapping.columns.error ?? ''] ?? ''
   return {
     key,
-    status: text('status') ?? '',
+    status: toStatus(mapping, text('status') ?? '', error !== ''),
     source: text('source'),
+    createdAt: timestamp('createdAt'),
     startedAt: timestamp('startedAt'),
     finishedAt: timestamp('finishedAt'),
-    error: text('error'),
+    // Frameworks such as Django store no error as an empty text.
+    error: text('error') || null,
     heartbeatAt: timestamp('heartbeatAt'),
     activityAt: timestamp('activityAt'),
     owner: text('owner'),
+    host: text('host'),
+    pid: toPid(cell('pid')),
+    listedAt: timestamp('startedAt') ?? timestamp('createdAt'),
     extracted: toCount(cell('extracted')) ?? 0,
     skipped: toCount(cell('skipped')) ?? 0,
     done: toCount(cell('done')),
@@ -250,6 +287,11 @@ export function makeRow({
     userRow,
     snapshot,
   }
+}
+
+function toPid(cell: Cell): number | null {
+  const pid = toCount(cell)
+  return pid !== null && Number.isSafeInteger(pid) && pid > 0 ? pid : null
 }
 
 /** Reads a counter, also from text; null if it is not a number. */
