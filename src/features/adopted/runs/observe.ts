@@ -5,7 +5,9 @@ import type { WorkerObservation } from '../../../core/store/store.ts'
 import type { Mapping } from '../mapping.ts'
 import type { AdoptedRow } from '../table/table.ts'
 import { sanitizeLine } from '../sanitize-line.ts'
+import { rowProcessState } from './row-process.ts'
 import type { RowFacts } from './row-run.ts'
+import { latestOf } from './times.ts'
 
 type ObservedRowFacts = RowFacts & {
   readonly mapping: Mapping
@@ -21,17 +23,28 @@ export function observe(
   const { alive } = callbackResults
   // In a table of targets with a heartbeat column every worker must send heartbeats.
   const expectsHeartbeat = mapping.kind === 'targets' && mapping.columns.heartbeatAt !== undefined
-  if (row.heartbeatAt === null && alive === null && !expectsHeartbeat) return null
+  // Without one, a target that makes no progress is stalled, and never lost.
+  const isActivityOfTarget =
+    mapping.kind === 'targets' && !expectsHeartbeat && mapping.columns.activityAt !== undefined
   const { leaseMs } = run.policy
+  const found = rowProcessState(row, now)
+  // Containers can share a host name and not their processes: a recent heartbeat outweighs a process that is not seen.
+  const isBeating = row.heartbeatAt !== null && now - row.heartbeatAt <= leaseMs / 2
+  const process = found === 'gone' && isBeating ? 'unknown' : found
+  const isSilent = row.heartbeatAt === null && alive === null && !expectsHeartbeat
+  if (isSilent && !isActivityOfTarget && process === 'unknown') return null
+  // A row without heartbeat is alive for as long as its process exists.
+  const isActivity = isActivityOfTarget || (isSilent && process !== 'unknown')
   const owner = row.owner === null ? null : sanitizeLine(row.owner)
-  const host = owner ?? mapping.name
+  const host = row.host === null ? (owner ?? mapping.name) : sanitizeLine(row.host)
+  const pid = row.pid ?? 0
   const lastHeartbeatAt =
     lastHeartbeatOf(row, now + leaseMs) ??
-    (expectsHeartbeat ? latestOf([row.startedAt, row.activityAt]) : null)
+    (expectsHeartbeat || isActivity ? latestOf([row.startedAt, row.activityAt]) : null)
   const evidence: Evidence = {
     presence: 'unknown',
     presenceKind: 'none',
-    process: 'unknown',
+    process,
     heartbeatAgeMs:
       lastHeartbeatAt === null
         ? Math.max(leaseMs + 1, now - (row.startedAt ?? now))
@@ -40,9 +53,10 @@ export function observe(
     leaseMs,
     loopLagMs: 0,
     host,
-    pid: 0,
+    pid,
     label: `row ${sanitizeLine(row.key)} of ${mapping.name}${owner === null ? '' : ` (${owner})`}`,
-    ...(row.heartbeatAt === null && { neverBeat: true }),
+    ...(row.heartbeatAt === null && !isActivity && { neverBeat: true }),
+    ...(isActivity && { isActivity }),
     ...(lastHeartbeatAt !== null &&
       serverStartedAt !== null && { serverUpMs: Math.max(0, now - serverStartedAt) }),
     ...(alive !== null && { aliveCheck: toAliveCheck(alive) }),
@@ -50,12 +64,13 @@ export function observe(
   const worker: Worker = {
     id: ids.worker,
     source: run.source,
-    process: { host, pid: 0, startTicks: null, bootId: null, pidNamespace: null },
+    process: { host, pid, startTicks: null, bootId: null, pidNamespace: null },
     presence: { kind: 'none' },
     version: '',
     heartbeatMs: 0,
     leaseMs,
-    startedAt: row.startedAt ?? lastHeartbeatAt ?? now,
+    // 0: unknown, as for the process id.
+    startedAt: row.startedAt ?? 0,
     lastHeartbeatAt: lastHeartbeatAt ?? row.startedAt ?? now,
     heartbeats: 0,
     loopLagMs: 0,
@@ -79,9 +94,4 @@ function lastHeartbeatOf(
   if (heartbeatAt === null) return null
   const others = [startedAt, activityAt].filter((at) => at !== null && at <= latest)
   return latestOf([heartbeatAt, ...others])
-}
-
-export function latestOf(times: readonly (Millis | null)[]): Millis | null {
-  const known = times.filter((at) => at !== null)
-  return known.length > 0 ? Math.max(...known) : null
 }

@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { hostname } from 'node:os'
+import { describe, test } from 'node:test'
 import { assessLiveness, TRUSTED_OBSERVER } from '../../../core/decide/liveness.ts'
 import { isId } from '../../../core/model/id.ts'
 import { DEFAULT_POLICY } from '../../../core/model/policy.ts'
 import { RUN_STATUSES } from '../../../core/model/run.ts'
-import type { AdoptedOptions, Mapping } from '../mapping.ts'
+import { evidenceSentences } from '../../../presenters/view.ts'
+import type { AdoptedColumns, AdoptedOptions, Mapping } from '../mapping.ts'
 import { parseMapping } from '../parse-mapping.ts'
+import { rowProcessState } from './row-process.ts'
 import { resolveRow, toTableRun, type RowFacts } from './row-run.ts'
 import type { AdoptedRow, AdoptedTable } from '../table/table.ts'
 import { NO_RESULTS } from './callbacks.ts'
@@ -35,12 +38,16 @@ function row(given: Partial<AdoptedRow> = {}): AdoptedRow {
     key: '7',
     status: 'running',
     source: null,
+    createdAt: null,
     startedAt: NOW - 30 * MINUTE,
+    listedAt: given.startedAt ?? NOW - 30 * MINUTE,
     finishedAt: null,
     error: null,
     heartbeatAt: null,
     activityAt: null,
     owner: null,
+    host: null,
+    pid: null,
     extracted: 0,
     skipped: 0,
     done: null,
@@ -62,7 +69,7 @@ const facts = (given: Partial<RowFacts> = {}): RowFacts => ({
 })
 const table = (of: Mapping): AdoptedTable => ({ mapping: of }) as AdoptedTable
 const livenessOf = (of: Mapping, given: Partial<AdoptedRow>, more: Partial<RowFacts> = {}) => {
-  const tableRun = of.kind === 'runs' ? null : toTableRun(of, [], null, NOW)
+  const tableRun = of.kind === 'runs' ? null : toTableRun(of, [], [], NOW)
   const seen = resolveRow(table(of), row(given), tableRun, facts(more))
   return seen.observation && assessLiveness(seen.observation.evidence, TRUSTED_OBSERVER).liveness
 }
@@ -117,6 +124,14 @@ test('a run without a heartbeat has no known owner; a target without one is meas
     'gone',
     'alive() knows better',
   )
+})
+
+test('a row that has no total is so many of an unknown number', () => {
+  const progressOf = (given: Partial<AdoptedRow>) =>
+    resolveRow(table(mapping()), row(given), null, facts()).run.progress
+  assert.deepEqual(progressOf({ done: 3 }), { done: 3, total: null })
+  assert.deepEqual(progressOf({ done: 3, total: 12 }), { done: 3, total: 12 })
+  assert.equal(progressOf({}), null)
 })
 
 test('a reopened row has progressed if any timestamp is newer; a date-only start is inconclusive', () => {
@@ -213,7 +228,7 @@ test('a table of targets is one run: running while anything is, and never dead',
     toTableRun(
       of,
       words.map((value) => ({ value, count: 2 })),
-      null,
+      [],
       NOW,
     ).status
   assert.equal(status(), 'queued')
@@ -222,4 +237,78 @@ test('a table of targets is one run: running while anything is, and never dead',
   assert.equal(status('open', 'done', 'BUSY'), 'running')
   assert.equal(status('done'), 'succeeded')
   assert.equal(status('done', 'stuck'), 'failed')
+})
+
+describe('a process that a row names', () => {
+  const here = { host: hostname(), pid: process.pid }
+  const dead = { host: hostname(), pid: 2 ** 22 + 1 }
+  const withProcess = (columns: Partial<AdoptedColumns> = {}): Mapping =>
+    mapping({ columns: { id: 'id', status: 'status', host: 'host', pid: 'pid', ...columns } })
+  const stateOf = (given: Partial<AdoptedRow>): string => rowProcessState(row(given), Date.now())
+
+  test('is looked for on its own host alone', () => {
+    const startedAt = Date.now()
+    assert.equal(stateOf({ ...here, startedAt }), 'alive')
+    assert.equal(stateOf({ ...here, host: hostname().toUpperCase(), startedAt }), 'alive')
+    assert.equal(stateOf({ ...dead, startedAt }), 'gone')
+    assert.equal(stateOf({ ...dead, host: 'another-host', startedAt }), 'unknown')
+    assert.equal(stateOf({ ...dead, host: null, startedAt }), 'unknown')
+    assert.equal(stateOf({ ...here, pid: null, startedAt }), 'unknown')
+  })
+
+  test('is gone where another process has its id now: that started after the row was written last', () => {
+    const before = Date.now() - 3_600_000 - process.uptime() * 1_000
+    assert.equal(stateOf({ ...here, startedAt: before }), 'gone')
+    assert.equal(stateOf({ ...here, startedAt: before, heartbeatAt: Date.now() }), 'alive')
+    assert.equal(stateOf({ ...here, startedAt: null }), 'alive')
+  })
+
+  test('makes a row without heartbeat alive or gone, and a silent one gone at once', () => {
+    const times = { startedAt: Date.now() - 20 * MINUTE }
+    const now = { now: Date.now() }
+    const of = withProcess()
+    const other = { host: 'another-host', pid: 1 }
+    assert.equal(livenessOf(of, { ...dead, ...times }, now), 'gone')
+    assert.equal(livenessOf(of, { ...here, startedAt: now.now }, now), 'present')
+    assert.equal(livenessOf(of, { ...other, ...times }, now), null)
+    const beating = withProcess({ heartbeatAt: 'beat' })
+    const { leaseMs } = beating.policy
+    const recent = { ...times, heartbeatAt: now.now - leaseMs / 3 }
+    const late = { ...times, heartbeatAt: now.now - leaseMs * 0.9 }
+    assert.equal(livenessOf(beating, { ...dead, ...late }, now), 'gone')
+    assert.equal(livenessOf(beating, { ...other, ...late }, now), 'present')
+    // It may run in a container that has the same host name.
+    assert.equal(livenessOf(beating, { ...dead, ...recent }, now), 'present')
+    // It may hang, or be another process.
+    const silent = { startedAt: null, heartbeatAt: now.now - MINUTE / 2 }
+    const strict = { ...beating, policy: { ...beating.policy, leaseMs: 10_000 } }
+    assert.equal(livenessOf(strict, { ...here, ...silent }, now), 'silent')
+  })
+
+  test('is named in the reason', () => {
+    const now = Date.now()
+    const evidenceOf = (given: Partial<AdoptedRow>) =>
+      resolveRow(
+        table(withProcess()),
+        row({ ...given, startedAt: now - 5_000 }),
+        null,
+        facts({ now }),
+      ).observation!.evidence
+    const because = (given: Partial<AdoptedRow>): string =>
+      assessLiveness(evidenceOf(given), TRUSTED_OBSERVER).because
+    assert.equal(
+      because(dead),
+      `process ${dead.pid} on ${dead.host}, of row 7 of jobs, no longer exists (last activity 5 s ago)`,
+    )
+    assert.equal(
+      because(here),
+      `row 7 of jobs: a process has the id ${here.pid}, last activity 5 s ago`,
+    )
+    assert.deepEqual(evidenceSentences(evidenceOf(here)), [
+      `A process with the id ${here.pid} exists on ${here.host}.`,
+    ])
+    assert.deepEqual(evidenceSentences(evidenceOf(dead)), [
+      `Its process ${dead.pid} no longer exists on ${dead.host}.`,
+    ])
+  })
 })

@@ -10,8 +10,17 @@ import type { Mapping } from '../mapping.ts'
 import type { AdoptedRow, AdoptedTable } from '../table/table.ts'
 import type { CallbackResults } from './callbacks.ts'
 import { sanitizeLine } from '../sanitize-line.ts'
-import { latestOf, observe } from './observe.ts'
-import { isActive, isOpen, rowTraits, runStatusOf, targetStatusOf } from './status-mapping.ts'
+import { observe } from './observe.ts'
+import { latestOf } from './times.ts'
+import {
+  isActive,
+  isMapped,
+  isOpen,
+  rowTraits,
+  runStatusOf,
+  targetStatusOf,
+  unmappedTraits,
+} from './status-mapping.ts'
 
 /** Facts about a row that are not in the row itself. */
 export type RowFacts = {
@@ -21,6 +30,8 @@ export type RowFacts = {
   readonly serverStartedAt: Millis | null
   readonly callbackResults: CallbackResults
   readonly reopened: Reopened | null
+  /** When an operator acknowledged the row as it is. */
+  readonly acknowledgedAt?: Millis | null | undefined
   /** The policy of a run; default: the policy of its table. */
   readonly policyOf?: ((run: Run) => Policy) | undefined
 }
@@ -77,22 +88,29 @@ export function resolveRow(
 function toRun(
   mapping: Mapping,
   row: AdoptedRow,
-  { now, callbackResults, reopenedAt }: RowFacts & Pick<Run, 'reopenedAt'>,
+  { now, callbackResults, reopenedAt, acknowledgedAt = null }: RowFacts & Pick<Run, 'reopenedAt'>,
 ): Run {
   const status = runStatusOf(mapping, row.status)
-  const createdAt = createdAtOf(row, now)
+  const lastActivityAt = lastActivityOf(mapping, row, callbackResults)
+  const oldest = oldestTimeOf(row) ?? lastActivityAt
+  const createdAt = oldest ?? now
+  const traits = isMapped(mapping, row.status)
+    ? rowTraits(mapping, row.key)
+    : unmappedTraits(mapping, row.key, row.status)
   return {
     id: idsOf(mapping, row).run,
     source: sourceOf(mapping, row),
     kind: 'single',
     status,
     createdAt,
-    startedAt: status === 'queued' ? null : createdAt,
+    startedAt: status === 'queued' ? null : oldest,
     resumedAt: null,
     reopenedAt,
     plannedAt: createdAt,
     finishedAt: row.finishedAt,
-    lastActivityAt: lastActivityOf(mapping, row, callbackResults) ?? createdAt,
+    acknowledgedAt,
+    paused: null,
+    lastActivityAt: lastActivityAt ?? createdAt,
     counts: {
       ...toCounts({ [targetStatusOf(mapping, row.status)]: 1 }),
       pages: row.target.page,
@@ -109,22 +127,24 @@ function toRun(
     artifacts: Number(hasCheckpoint(row, callbackResults)) + Number(callbackResults.hasOutput),
     owner: null,
     policy: effectivePolicy(mapping, mapping.policy),
-    traits: rowTraits(mapping, row.key),
+    traits: { ...traits, isUndated: oldest === null },
   }
 }
 
-/** The one run of a table of targets. `newest`: the row that started last. */
+/** The one run of a table of targets. `rows`: those in progress, the last started first; if there is none, the newest. */
 export function toTableRun(
   mapping: Mapping,
   counts: readonly { readonly value: string; readonly count: number }[],
-  newest: AdoptedRow | null,
+  rows: readonly AdoptedRow[],
   now: Millis,
 ): Run {
   const targets = toCounts(countByTargetStatus(mapping, counts)).targets
   const open = targets.planned + targets.in_progress
   const all = TARGET_STATUSES.reduce((sum, status) => sum + targets[status], 0)
-  const createdAt = newest ? createdAtOf(newest, now) : now
-  const lastActivityAt = (newest && lastActivityOf(mapping, newest)) ?? createdAt
+  const oldest = rows[0] ? oldestTimeOf(rows[0]) : null
+  const latest = latestOf(rows.map((row) => lastActivityOf(mapping, row)))
+  const createdAt = oldest ?? latest ?? now
+  const lastActivityAt = latest ?? createdAt
   const status = tableRunStatus(targets)
   const hasEnded = status === 'succeeded' || status === 'failed'
   return {
@@ -133,11 +153,13 @@ export function toTableRun(
     kind: 'crawl',
     status,
     createdAt,
-    startedAt: status === 'queued' ? null : createdAt,
+    startedAt: status === 'queued' ? null : (oldest ?? latest),
     resumedAt: null,
     reopenedAt: null,
     plannedAt: all > 0 ? createdAt : null,
     finishedAt: hasEnded ? lastActivityAt : null,
+    acknowledgedAt: null,
+    paused: null,
     lastActivityAt,
     counts: toCounts(targets),
     progress: { done: targets.done, total: all },
@@ -147,10 +169,10 @@ export function toTableRun(
     error: null,
     input: null,
     // A table is never dead, whatever its age: an artifact keeps it.
-    artifacts: open > 0 ? 1 : 0,
+    artifacts: open > 0 && status !== 'queued' ? 1 : 0,
     owner: null,
     policy: effectivePolicy(mapping, mapping.policy),
-    traits: rowTraits(mapping, TABLE_RUN_KEY),
+    traits: { ...rowTraits(mapping, TABLE_RUN_KEY), isUndated: (oldest ?? latest) === null },
   }
 }
 
@@ -185,6 +207,7 @@ export function toCounts(targets: Partial<Record<TargetStatus, number>>): Counts
     itemsUpdated: 0,
     itemsUnchanged: 0,
     skipped: 0,
+    errors: 0,
     refused: 0,
   }
 }
@@ -213,6 +236,7 @@ function toTarget(
     worker,
     now,
     callbackResults,
+    acknowledgedAt = null,
   }: RowFacts & { readonly mapping: Mapping; readonly run: Run; readonly worker: WorkerId | null },
 ): Target {
   const isRun = mapping.kind === 'runs'
@@ -242,6 +266,8 @@ function toTarget(
     lastActivityAt: lastActivityOf(mapping, row, callbackResults) ?? (isRun ? createdAt : now),
     lastError: row.error,
     finishedAt: row.finishedAt,
+    acknowledgedAt,
+    ...(!isRun && { origin: { table: mapping.name, key: row.key } }),
   }
 }
 
@@ -251,7 +277,7 @@ function hasCheckpoint(row: AdoptedRow, { hasCheckpointFile }: CallbackResults):
 
 function progressOf({ done, total }: AdoptedRow): Run['progress'] {
   if (done === null && total === null) return null
-  return { done: done ?? 0, total: total ?? Math.max(1, done ?? 0) }
+  return { done: done ?? 0, total }
 }
 
 /** A heartbeat shows that a worker is alive, not that it progresses: it counts only if `activityAt` is not mapped. */
@@ -298,10 +324,14 @@ function hasMovedSince(
 
 const DAY_MS = 86_400_000
 
-/** The start, else the oldest known time. */
+/** The start, else the creation, else the oldest known time. */
 export function createdAtOf(row: AdoptedRow, now: Millis): Millis {
-  if (row.startedAt !== null) return row.startedAt
+  return oldestTimeOf(row) ?? now
+}
+
+function oldestTimeOf(row: AdoptedRow): Millis | null {
+  if (row.listedAt !== null) return row.listedAt
   const { heartbeatAt, activityAt, finishedAt } = row
   const known = [heartbeatAt, activityAt, finishedAt].filter((at) => at !== null)
-  return known.length > 0 ? Math.min(...known) : now
+  return known.length > 0 ? Math.min(...known) : null
 }
