@@ -22,7 +22,18 @@ export type FoundColumn = {
   readonly values: readonly ValueCount[] | null
 }
 
-export type ValueCount = { readonly value: string; readonly count: number }
+export type ValueCount = {
+  readonly value: string
+  readonly count: number
+  /** Of these rows: how many have a start, an end, an error. Only for values that say nothing themselves. */
+  readonly rows?: RowFacts
+}
+
+export type RowFacts = {
+  readonly started: number
+  readonly ended: number
+  readonly failed: number
+}
 
 /** `timestamptz` has a time zone, `timestamp` has none. Text and numbers may hold times too. */
 export type ColumnType =
@@ -53,11 +64,14 @@ const FIELDS: Readonly<Record<Field, string>> = {
   group: 'a label to filter and count by',
   url: 'where the target starts',
   status: 'its values',
+  createdAt: 'its age until it starts',
   startedAt: 'when it started',
   heartbeatAt: 'updated while a worker is alive',
   activityAt: 'when the row last changed',
   finishedAt: 'when it ended; written when it ends',
   owner: 'the worker',
+  host: 'where its process runs',
+  pid: 'its process, which is looked for on that host',
   attempts: 'how often it was tried',
   page: 'the last page done',
   pageTarget: 'how many pages there are',
@@ -95,9 +109,12 @@ type Rule = {
 const RULES = String.raw`
   any     heartbeatAt timeLike (last_)?heart_?beat(_at|_time|_ts)? last_(beat|seen|ping|alive)(_at)? pinged_at alive_at lebenszeichen
   any     startedAt   timeLike ((run|job|crawl|scrape|task)_)?(started|start|begun|began|begin)_(at|on|time|ts) date_started claimed_at locked_at reserved_at picked_at
-  any     startedAt   timeLike (created|inserted|queued|enqueued|scheduled|added)_(at|on|time|ts) date_created
-  any     startedAt   timeLike (beginn|begonnen|gestartet|startzeit|debut|demarrage|inicio)(_(am|um|le|en|el))? date_debut|fecha_inicio|erstellt_am|cree_le|creado_en
-  any     startedAt   time     started|start|start_date|created
+  any     startedAt   timeLike (beginn|begonnen|gestartet|startzeit|debut|demarrage|inicio)(_(am|um|le|en|el))? date_debut|fecha_inicio
+  any     startedAt   time     started|start|start_date
+  any     startedAt   timeLike (created|inserted|queued|enqueued|scheduled|added)_(at|on|time|ts) date_created erstellt_am|cree_le|creado_en
+  any     startedAt   time     created
+  any     createdAt   timeLike (created|inserted|queued|enqueued|added|submitted|requested)_(at|on|time|ts) date_(created|queued) erstellt_am|cree_le|creado_en
+  any     createdAt   time     created|queued
   any     finishedAt  timeLike ((run|job|crawl|scrape|task)_)?(finished|finish|completed|ended|end|done|stopped)_(at|on|time|ts) date_done date_finished
   any     finishedAt  timeLike (ende|beendet|fertig|endzeit|fin|termine|terminado)(_(am|um|le|en|el))? date_fin|fecha_fin
   any     finishedAt  time     finished|completed|ended|end_date
@@ -105,17 +122,20 @@ const RULES = String.raw`
   any     activityAt  time     updated|modified|last_modified
   any     error       text     error error_message last_error error_(text|msg|details?|reason)|fail(ure)?_(reason|message)|failure|exception|traceback
   any     error       text     fehler|fehlermeldung|fehlertext|erreur|message_erreur|mensaje_error
+  any     pid         number   ((worker|process|os|crawler|job|run)_)?pid process_id
+  any     host        label    ((worker|process|crawler|job|run)_)?(host|hostname|host_name) machine(_name)?|server(_name)?|node(_name)?
   any     owner       label    (claimed|locked|leased|picked|processed|reserved)_by (worker|runner|executor)(_id|_name)? host|hostname|node|node_name|instance_id
   runs    source      label    (source|portal|site|spider|scraper|crawler|connector|feed|job|task|pipeline|workflow|dag)(_name|_key|_slug)?
   runs    source      label    quelle|fuente|origen domain|website|queue|name|type|job_type|task_type|kind
   runs    done        number   (done|completed|processed|finished)(_count|_items|_total|_pages)? (items|pages|records|rows|urls)_(done|completed|processed) progress
-  runs    total       number   total(_count|_items|_pages|_records|_rows|_urls)? (items|pages|records|rows|urls)_total
+  runs    total       number   total(_(items|pages|records|rows|urls|links|products|documents|listings|results|courses|targets|tasks|steps))?(_count)? total_count (items|pages|records|rows|urls|links|products|documents|listings|results|courses|targets|tasks|steps)_(total|expected|planned|in_total) (expected|planned)(_(items|pages|records|rows|urls|links|products|documents|listings|results|courses|targets|tasks|steps|total))?(_count)?
+  runs    total       number   (num|number_of|count_of)_(items|pages|records|rows|urls|links|products|documents|listings|results|courses|targets|tasks|steps) total_?to_?(do|crawl|scrape|process) gesamt|gesamtzahl|insgesamt
   runs    extracted   number   (.*_)?(extracted|scraped|saved|inserted|imported|collected|exported|synced|fetched|downloaded)(_.*)?
   runs    extracted   number   (items|results|records|rows|documents|products|listings|pages)(_count|_found|_crawled|_fetched)? gefunden|anzahl|treffer|trouves|encontrados
   runs    skipped     number   (.*_)?(skipped|unchanged|duplicates?)(_.*)?
   runs    checkpoint  cursor   ((last_)?checkpoint|cursor|last_cursor|bookmark|resume_(token|data|state))(_data|_json)?
   targets page        number   page_current current_page last_page page page_number pages_done
-  targets pageTarget  number   page_target target_page total_pages pages_total max_page max_pages
+  targets pageTarget  number   page_target target_page total_pages pages_total max_page max_pages expected_pages pages_expected
   targets attempts    number   attempts?|tries|retries|retry_count|attempt_count
   targets url         text     url target_url start_url link href
   targets key         label    key target_key slug target code name path
@@ -165,6 +185,15 @@ export function findColumn(
   return columns.find(matches)?.name ?? null
 }
 
+/** Returns the column that a field is probably in, whatever the others are. */
+export function findField(columns: readonly FoundColumn[], field: Field): string | null {
+  const rules = RULES.filter((rule) => rule.field === field && rule.kind !== 'targets')
+  const found = rules.flatMap(({ types, names }) =>
+    names.map((name) => findColumn(columns, types, name)),
+  )
+  return found.find((column) => column !== null) ?? null
+}
+
 /** The primary key if it is one column, else a column named like an id. */
 export function guessId(table: FoundTable): ColumnGuess | null {
   const columns = usableColumns(table)
@@ -198,6 +227,8 @@ export function guessColumns(table: FoundTable, options: GuessOptions): ColumnGu
   }
   for (const { field, types, names, kind: ruleKind } of RULES) {
     if (has(field) || (ruleKind !== 'any' && ruleKind !== kind)) continue
+    // A host alone shows nothing; it may name the owner.
+    if (field === 'host' && !has('pid')) continue
     const column = names.map((name) => findColumn(free(), types, name)).find((one) => one !== null)
     const isCreation = field === 'startedAt' && column && isCreationTime(column)
     add(
@@ -210,7 +241,10 @@ export function guessColumns(table: FoundTable, options: GuessOptions): ColumnGu
     add('startedAt', findColumn(free(), TYPES.time, /^/), 'a guess: the first time column')
   if (kind === 'runs' && !has('source'))
     add('source', foreignKey(free()), 'what the run is for, by its name')
-  return guesses.toSorted((a, b) => FIELD_ORDER.indexOf(a.field) - FIELD_ORDER.indexOf(b.field))
+  const isUsed = ({ field }: ColumnGuess): boolean => field !== 'pid' || has('host')
+  return guesses
+    .filter(isUsed)
+    .toSorted((a, b) => FIELD_ORDER.indexOf(a.field) - FIELD_ORDER.indexOf(b.field))
 }
 
 /** Stands in for the start of a row that has no column for it. */

@@ -307,10 +307,14 @@ test('without a table to adopt, it prints that there is none', async () => {
     [
       ['--db', url, '--table', 'notes'],
       3,
-      /- notes: it has no column named like a status\.\n\n`--status COLUMN` names the column/,
+      /- notes: it has no column named like a status\.\n\n`--status-column COLUMN` names the column/,
     ],
-    [['--db', url, '--table', 'notes', '--status', 'text'], 0, /status: 'text',/],
-    [['--db', url, '--status', 'text'], 2, /--status is about one table: add --table/],
+    [['--db', url, '--table', 'notes', '--status-column', 'text'], 0, /status: 'text',/],
+    [
+      ['--db', url, '--status-column', 'text'],
+      2,
+      /--status-column is about one table: add --table/,
+    ],
     [['--db', url, '--table', 'user'], 2, /There is no table "user" in .*Did you mean users\?/],
     [['--db', url, '--name', 'x'], 2, /--name is about one table: add --table/],
     [['--db', 'sqlite:other.db'], 2, /There is no database at sqlite:.*other\.db/],

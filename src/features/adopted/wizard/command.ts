@@ -35,7 +35,7 @@ import { ADOPTED_SECTION, readAdopted } from '../config.ts'
 import { DEFAULT_POLICY } from '../../../core/model/policy.ts'
 import { PRESETS } from '../../../core/model/policy-of.ts'
 import { defineCommand, type Output } from '../../../contracts/command.ts'
-import { option } from '../../../contracts/options.ts'
+import { defaultsTo, option, SHARED_OPTIONS } from '../../../contracts/options.ts'
 
 export const command = defineCommand({
   examples: [
@@ -45,17 +45,17 @@ export const command = defineCommand({
   ],
   options: {
     table: option.text('NAME', 'only this table, in spite of doubts'),
-    name: option.text('NAME', 'its name in the config; default: the name of the table'),
-    status: option.text('COLUMN', 'the column with the status; default: detected'),
-    kind: option.choice(['runs', 'targets'], 'what a row is; default: detected', undefined),
+    name: defaultsTo('the name of the table', option.text('NAME', 'its name in the config')),
+    statusColumn: defaultsTo('detected', option.text('COLUMN', 'the column with the status')),
+    kind: defaultsTo('detected', option.choice(['runs', 'targets'], 'what a row is', undefined)),
     write: option.flag('write the config, unless there is one'),
-    force: option.flag('write the config, and replace an existing one'),
+    force: SHARED_OPTIONS.force,
   },
 
   async run({ options, database, settings: loadSettings, output, json }) {
-    const { table, name, kind, status, force } = options
+    const { table, name, kind, statusColumn: status, force } = options
     const write = options.write || force
-    checkRequest(table, { '--name': name, '--kind': kind, '--status': status })
+    checkRequest(table, { '--name': name, '--kind': kind, '--status-column': status })
     const address = await database.address()
     const scan = await scanDatabase(address, table)
     const isRequested = table !== undefined

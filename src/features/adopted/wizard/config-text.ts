@@ -3,7 +3,7 @@ import process from 'node:process'
 import { safeJson } from '../../../lib/text/safe-text.ts'
 import { absoluteAddress, DEFAULT_ADDRESS } from '../../../lib/files/config-file.ts'
 import { splitTableName } from '../identifiers.ts'
-import type { AdoptedOptions, Mapping } from '../mapping.ts'
+import type { AdoptedOptions, AdoptedStatuses, Mapping, StatusValue } from '../mapping.ts'
 import type { Paths } from './propose.ts'
 
 /** The config that exists or would be written, and the code for its databases. */
@@ -149,6 +149,7 @@ function entryLines({ name, options, paths, dbCode, cancelledValue }: ConfigEntr
       `  // cancelled: ${literal(cancelledValue)}, // enables \`unstuck cancel\``,
     '},',
     ...pathLines(options, paths),
+    kind !== 'targets' && '// delete: true, // lets `unstuck clean --delete ID` delete ended rows',
     ...(policy?.lease === undefined
       ? []
       : [
@@ -175,8 +176,10 @@ function pathLines({ kind, columns }: AdoptedOptions, { checkpoint, outputDir }:
   ]
 }
 
-function valuesText(values: string | readonly string[]): string {
-  return typeof values === 'string' ? literal(values) : `[${values.map(literal).join(', ')}]`
+function valuesText(values: AdoptedStatuses['active']): string {
+  const text = (value: StatusValue): string =>
+    typeof value === 'string' ? literal(value) : String(value)
+  return typeof values === 'object' ? `[${values.map(text).join(', ')}]` : text(values)
 }
 
 /** A string literal: escaped as JSON, in single quotes where nothing needs an escape. */

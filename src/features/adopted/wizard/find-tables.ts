@@ -24,7 +24,15 @@ import {
   type FoundTable,
   type ValueCount,
 } from './columns.ts'
-import { canHoldStatusValues, hasStatusName, VALUES_MAX } from './statuses.ts'
+import {
+  countsSql,
+  factColumns,
+  toValueCount,
+  valuesInCheck,
+  type CountRow,
+  type FactColumns,
+} from './status-values-sql.ts'
+import { canHoldStatusValues, hasStatusName, isPlain, VALUES_MAX } from './statuses.ts'
 
 export type DatabaseScan = {
   /** The address without its password. */
@@ -61,7 +69,11 @@ const SAMPLE_ROWS = 100_000
 type CatalogueColumn = Omit<FoundColumn, 'values'> & { readonly checks: readonly string[] | null }
 
 /** Returns why the rows of this table cannot be read instead of throwing, so that the scan continues. */
-type ReadValues = (column: string, rowsMax: number) => Promise<ValueCount[] | string> | ValueCount[]
+type ReadValues = (
+  column: string,
+  rowsMax: number,
+  facts: FactColumns | null,
+) => Promise<ValueCount[] | string> | ValueCount[]
 
 /** Adds the values of the columns that may be a status, and of every text column of the only table. */
 async function readTable(
@@ -73,8 +85,9 @@ async function readTable(
   const isUsable = tableNameMistake(qualifiedName({ schema, table })) === null
   const found: FoundColumn[] = []
   let readError: string | null = null
+  const facts = factColumns(columns)
   for (const { checks, ...column } of columns) {
-    const isNamed = hasStatusName(column)
+    const isNamed = hasStatusName(column) || isPlain(column)
     const isRead = isUsable && readError === null && canHoldStatusValues(column)
     if (!isRead || !(isOnly || isNamed)) {
       found.push({ ...column, allowedValues: null, values: null })
@@ -82,7 +95,8 @@ async function readTable(
     }
     const inChecks = checks?.map((check) => valuesInCheck(check, column.name))
     const allowedValues = column.allowedValues ?? inChecks?.find((values) => values) ?? null
-    const values = await readValues(column.name, isNamed ? Infinity : SAMPLE_ROWS)
+    const rowsMax = isNamed ? Infinity : SAMPLE_ROWS
+    const values = await readValues(column.name, rowsMax, isPlain(column) ? facts : null)
     if (typeof values === 'string') readError = values
     found.push({ ...column, allowedValues, values: typeof values === 'string' ? null : values })
   }
@@ -93,27 +107,6 @@ type TypePatterns = readonly (readonly [ColumnType, RegExp])[]
 
 function typeOf(declared: string, patterns: TypePatterns): ColumnType {
   return patterns.find(([, pattern]) => pattern.test(declared))?.[0] ?? 'other'
-}
-
-const QUOTED = /'(?:[^']|'')*'/g
-const CAST = /::\s*(?:character varying|[a-z_]+)(?:\(\d+\))?(?:\[\])?/gi
-const NAME = /"[^"]+"|`[^`]+`|\[\w+\]|[a-z_]\w*/gi
-
-/**
- * Returns the values that a CHECK such as `status IN ('running', 'done')` allows. Null if it is about another column, or
- * excludes values instead of listing them (`status <> ''`).
- */
-export function valuesInCheck(check: string, column: string): string[] | null {
-  const quoted = check.match(QUOTED)
-  if (!quoted) return null
-  const rest = check.replaceAll(QUOTED, ' ').replaceAll(CAST, ' ')
-  if (!/^[\s()[\],=]*$/.test(rest.replaceAll(NAME, ' '))) return null
-  const names = rest
-    .match(NAME)
-    ?.map((name) => name.replaceAll(/["`[\]]/g, ''))
-    .filter((name) => !/^(check|in|any|array|or|is|null)$/i.test(name))
-  if (!names?.every((name) => name.toLowerCase() === column.toLowerCase())) return null
-  return quoted.map((value) => value.slice(1, -1).replaceAll("''", "'"))
 }
 
 // PostgreSQL
@@ -213,17 +206,21 @@ async function readPostgresValues(
   { schema, table }: { schema: string; table: string },
   column: string,
   rowsMax: number,
+  facts: FactColumns | null,
 ): Promise<ValueCount[] | string> {
   const query = async (limit: number): Promise<ValueCount[]> => {
     await client.query('SAVEPOINT before_values')
-    const { rows } = await client.query<ValueCount>(/* sql */ `
-      SELECT left(value, ${VALUE_LENGTH_MAX}) AS value, count(*)::float8 AS count
-        FROM (SELECT ${quoteIdentifier(column)}::text AS value
-                FROM ${quoteIdentifier(schema)}.${quoteIdentifier(table)}
-               LIMIT ${limit === Infinity ? 'ALL' : limit}) AS rows
+    const { counts, from } = countsSql(
+      `${quoteIdentifier(column)}::text`,
+      `${quoteIdentifier(schema)}.${quoteIdentifier(table)}`,
+      `LIMIT ${limit === Infinity ? 'ALL' : limit}`,
+      facts,
+    )
+    const { rows } = await client.query<CountRow>(/* sql */ `
+      SELECT left(value, ${VALUE_LENGTH_MAX}) AS value, count(*)::float8 AS count${counts} FROM ${from}
        WHERE value IS NOT NULL GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ${VALUES_MAX + 1}
     `)
-    return rows
+    return rows.map((row) => toValueCount(row, facts))
   }
   const rollback = (): Promise<unknown> => client.query('ROLLBACK TO SAVEPOINT before_values')
   try {
@@ -300,15 +297,19 @@ async function readSqliteTables(db: DatabaseSync, only: string | undefined): Pro
   for (const { name: table, sql } of listed) {
     if (own.has(table) || (only ?? table).toLowerCase() !== table.toLowerCase()) continue
     const hasRowid = db.prepare(SQLITE_HAS_ROWID).get({ table })?.['wr'] === 0
-    const readValues: ReadValues = (column, rowsMax) =>
-      db
-        .prepare(/* sql */ `
-      SELECT substr(value, 1, ${VALUE_LENGTH_MAX}) AS value, count(*) AS count
-        FROM (SELECT ${quoteIdentifier(column)} AS value FROM ${quoteIdentifier(table)}
-               ${hasRowid ? 'ORDER BY rowid DESC' : ''} LIMIT ${Math.min(rowsMax, SQLITE_ROWS_MAX)})
-       WHERE typeof(value) = 'text' GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ${VALUES_MAX + 1}
-    `)
-        .all() as ValueCount[]
+    const readValues: ReadValues = (column, rowsMax, facts) => {
+      const newest = `${hasRowid ? 'ORDER BY rowid DESC' : ''} LIMIT ${Math.min(rowsMax, SQLITE_ROWS_MAX)}`
+      const [name, of] = [quoteIdentifier(column), quoteIdentifier(table)]
+      const { counts, from } = countsSql(name, of, newest, facts)
+      const select = /* sql */ `
+        SELECT substr(value, 1, ${VALUE_LENGTH_MAX}) AS value, count(*) AS count${counts} FROM ${from}
+         WHERE typeof(value) IN ('text', ${facts ? "'integer'" : "'text'"})
+         GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ${VALUES_MAX + 1}
+      `
+      return (db.prepare(select).all() as unknown as CountRow[]).map((row) =>
+        toValueCount(row, facts),
+      )
+    }
     const columns = sqliteColumns(db, table, sql)
     tables.push(await readTable({ schema: null, table }, columns, only !== undefined, readValues))
   }

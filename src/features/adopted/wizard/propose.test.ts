@@ -6,7 +6,8 @@ import { DEFAULT_POLICY } from '../../../core/model/policy.ts'
 import { HOSTILE_TEXTS } from '../../../testing/hostile-text.ts'
 import { temporaryFolder } from '../../../testing/sqlite-engine.ts'
 import { createUserTable, runUserSql, USER_TABLES } from '../../../testing/user-tables.ts'
-import { findTables, valuesInCheck } from './find-tables.ts'
+import { findTables } from './find-tables.ts'
+import { valuesInCheck } from './status-values-sql.ts'
 import type { ColumnType, FoundTable } from './columns.ts'
 import type { AdoptedOptions } from '../mapping.ts'
 import { propose, type RejectedTable, type Proposal } from './propose.ts'
@@ -231,6 +232,7 @@ const CASES: readonly Case[] = [
         id: 'id',
         source: 'spider_name',
         status: 'status',
+        createdAt: 'created_at',
         startedAt: 'started_at',
         finishedAt: 'finished_at',
         error: 'error_message',
@@ -489,7 +491,7 @@ const NOT_RUN_TABLES: readonly [FoundTable, RegExp][] = [
     makeTable('posts', { ...COMMON_COLUMNS, status: 'text status' }, { draft: 5, published: 1 }),
     /no value/,
   ],
-  [makeTable('requests', { ...COMMON_COLUMNS, status: 'number' }), /is not text/],
+  [makeTable('requests', { ...COMMON_COLUMNS, status: 'number' }), /no row shows which number/],
   [
     makeTable('requests', { ...COMMON_COLUMNS, http_status: 'text' }),
     /no column named like a status/,
@@ -620,7 +622,7 @@ test('the column of the status can be named', () => {
   assert.equal(named.options.columns.status, 'where_it_is')
   for (const [status, because] of [
     ['nowhere', /no usable column "nowhere", only id, created_at, state, where_it_is/],
-    ['created_at', /created_at is not text/],
+    ['created_at', /created_at is neither text nor a number nor a boolean/],
   ] as const) {
     const answer = propose(table, { isRequested: true, status })
     assert.match((answer as RejectedTable).because, because)

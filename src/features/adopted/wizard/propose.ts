@@ -1,5 +1,11 @@
 import { tableNameMistake } from '../identifiers.ts'
-import type { AdoptedColumns, AdoptedOptions, AdoptedStatuses, UserRow } from '../mapping.ts'
+import type {
+  AdoptedColumns,
+  AdoptedOptions,
+  AdoptedStatuses,
+  StatusValue,
+  UserRow,
+} from '../mapping.ts'
 import {
   findColumn,
   guessColumns,
@@ -11,15 +17,18 @@ import {
   type FoundColumn,
   type FoundTable,
 } from './columns.ts'
+import { isFlag } from './plain-statuses.ts'
 import {
   findStatusColumn,
   guessStatus,
   hasStatusName,
   isPending,
+  isPlain,
   isUnambiguouslyActive,
   knownValues,
   guessStatuses,
   matchCase,
+  noActiveNumber,
   type StatusGuess,
   type StatusKey,
 } from './statuses.ts'
@@ -90,6 +99,7 @@ export function propose(table: FoundTable, options: ProposeOptions = {}): Propos
   const guesses = { table, status, kind, columns, statuses }
   const missing = missingPart(guesses)
   if (missing !== null && !isRequested) return reject(missing)
+  if (isPlain(status) && !means(statuses, 'active')) return reject(noActiveNumber(status))
 
   const { reasons, against, isStrong } = weigh(guesses)
   const doubts = missing === null ? against : [missing, ...against]
@@ -146,15 +156,16 @@ function weigh({ table, status, columns, statuses }: Guesses) {
   const found = statuses.filter(({ isGuess }) => !isGuess)
   const active = found.find(
     ({ meaning, value, count }) =>
-      meaning === 'active' && count !== null && isUnambiguouslyActive(value),
+      meaning === 'active' && count !== null && isUnambiguouslyActive(String(value)),
   )
   const otherStatus = status.values?.find(({ value }) => OTHER_STATUS.test(normalizeName(value)))
   const otherColumn = columnNames.find((one) => OTHER_COLUMN.test(one))
   const strong = [
     WORK_NAME.test(name) && 'its name suggests work',
+    isFlag(status) && `${status.name} tells active rows`,
     active && `it has the status ${JSON.stringify(active.value)}`,
     column('is a heartbeat', 'heartbeatAt'),
-    column('names the worker', 'owner'),
+    column('names the worker', 'owner', 'pid'),
   ]
   const weak = [
     means(found, 'succeeded', 'failed') && 'it has statuses for success and failure',
@@ -166,6 +177,9 @@ function weigh({ table, status, columns, statuses }: Guesses) {
     OTHER_NAME.test(name) && 'its name suggests something else',
     otherStatus && `${JSON.stringify(otherStatus.value)} is not a status of a run`,
     otherColumn && `runs have no ${otherColumn}`,
+    status.type === 'number' &&
+      !isFlag(status) &&
+      `only its rows show what the numbers of its ${status.name} mean`,
   ]
   const isFact = (fact: string | false | undefined) => typeof fact === 'string'
   return {
@@ -235,8 +249,8 @@ function missingPart({ kind, columns, statuses }: Guesses): string | null {
 }
 
 function cancelledValueFor({ status, kind, statuses }: Guesses): string | null {
-  if (kind === 'targets' || means(statuses, 'cancelled') || status.allowedValues !== null)
-    return null
+  const isOpen = status.allowedValues === null && !isPlain(status)
+  if (kind === 'targets' || means(statuses, 'cancelled') || !isOpen) return null
   const values = knownValues(status).map(({ value }) => value)
   return matchCase('cancelled', values)
 }
@@ -244,15 +258,21 @@ function cancelledValueFor({ status, kind, statuses }: Guesses): string | null {
 function notesFor({ table, status, kind, columns, statuses }: Guesses): string[] {
   const notes: string[] = []
   const unmapped = knownValues(status).filter(
-    ({ value }) => !statuses.some((one) => one.value === value),
+    ({ value }) => !statuses.some((one) => plainText(one.value) === plainText(value)),
   )
   const list = unmapped.slice(0, 5).map(({ value }) => JSON.stringify(value.slice(0, 60)))
   const others = list.length > 0 ? `, or is it one of ${list.join(', ')}` : ''
-  for (const { meaning, value } of statuses.filter(({ isGuess }) => isGuess))
+  if (isPlain(status) && !isFlag(status))
+    notes.push(
+      `What the numbers of ${status.name} mean is read from its rows: compare it with the enum of your program.`,
+    )
+  for (const { meaning, value } of isPlain(status) ? [] : statuses.filter(({ isGuess }) => isGuess))
     notes.push(
       `${JSON.stringify(value)} for ${meaning} is a guess: does your program write it${others}?`,
     )
-  const pending = statuses.find(({ meaning, value }) => meaning === 'active' && isPending(value))
+  const pending = statuses.find(
+    ({ meaning, value }) => meaning === 'active' && isPending(String(value)),
+  )
   if (pending)
     notes.push(
       `${JSON.stringify(pending.value)} counts as active. If such rows wait for their turn, move it to queued.`,
@@ -269,9 +289,18 @@ function notesFor({ table, status, kind, columns, statuses }: Guesses): string[]
       `A worker is lost when its heartbeat is older than ${PROPOSED_LEASE}: set lease to several times your interval.`,
     )
   else if (kind === 'runs')
-    notes.push('It has no heartbeat: rows are judged by age, progress and checkpoint.')
+    notes.push(
+      `It has no heartbeat: rows are judged by ${holds(columns, 'pid') ? 'process, ' : ''}age, progress and checkpoint.`,
+    )
   else notes.push('It has no heartbeat: without `alive` in the config no target is recovered.')
   return notes
+}
+
+/** SQLite stores booleans as numbers. */
+function plainText(value: StatusValue): string {
+  return typeof value === 'boolean' || /^(true|false)$/.test(String(value))
+    ? String(Number(String(value) === 'true'))
+    : String(value)
 }
 
 function toOptions(

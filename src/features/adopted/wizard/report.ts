@@ -1,7 +1,9 @@
+import { docPath } from '../../../lib/files/doc-path.ts'
+import { describeOrigin } from '../../../core/model/traits.ts'
 import { unstuckCommand } from '../../../lib/text/shell-command.ts'
 import { ACTIONS, type Action } from '../../../core/model/verdict.ts'
 import type { TextWriter } from '../../../lib/terminal/text-writer.ts'
-import { formatSource, plural } from '../../../presenters/format.ts'
+import { plural } from '../../../presenters/format.ts'
 import { adoptedText, configText, type ConfigEntry, type ConfigTarget } from './config-text.ts'
 import { qualifiedName } from './columns.ts'
 import type { DryRun, DryRunFailure } from './dry-run.ts'
@@ -83,11 +85,11 @@ export function printFindings(writer: TextWriter, report: Report, isRequested: b
   writer.blank()
   writer.paragraph(
     isRequested
-      ? '`--status COLUMN` names the column with its status.'
+      ? '`--status-column COLUMN` names the column with its status.'
       : 'No table looks like runs: that takes an id, a time, and a status with a value for work in progress. ' +
           '`--table NAME` examines one table.',
   )
-  writer.paragraph('To write a mapping by hand: docs/guides/adopted-tables.md.')
+  writer.paragraph(`To write a mapping by hand: ${docPath('guides/adopted-tables.md')}.`)
 }
 
 function printProposal(writer: TextWriter, evaluated: EvaluatedProposal): void {
@@ -105,7 +107,7 @@ function printProposal(writer: TextWriter, evaluated: EvaluatedProposal): void {
   writer.blank()
   writer.table(
     [{ header: 'STATUS' }, { header: 'MEANS' }, { header: 'BECAUSE', flex: true }],
-    statuses.map(({ value, meaning, because }) => [value, meaning, because]),
+    statuses.map(({ value, meaning, because }) => [String(value), meaning, because]),
   )
   if (notes.length > 0) writer.blank()
   for (const note of notes) writer.paragraph('- ', note)
@@ -145,7 +147,7 @@ function printDryRun(
     if (action === 'leave') continue
     const subject =
       proposal.kind === 'runs'
-        ? formatSource(source, { table: name, key: row })
+        ? `${source} (${describeOrigin({ table: name, key: row })})`
         : `target ${row} of ${source}`
     writer.paragraph('- ', { text: action, style: 'strong' }, ` ${subject}: ${because}.`)
   }
@@ -173,7 +175,7 @@ function printRejected(
   if (named.length > 0)
     writer.paragraph(
       `- without a column named like a status: ${listed(named)}. ` +
-        '`--table NAME` examines one table, `--status COLUMN` names its status.',
+        '`--table NAME` examines one table, `--status-column COLUMN` names its status.',
     )
 }
 

@@ -1,6 +1,7 @@
 import { plural } from '../../../presenters/format.ts'
 import { identifierMistake } from '../identifiers.ts'
-import type { AdoptedStatuses, Mapping } from '../mapping.ts'
+import type { AdoptedStatuses, Mapping, StatusValue } from '../mapping.ts'
+import { guessFromRows, isFlagName } from './plain-statuses.ts'
 import {
   isCreationTime,
   normalizeName,
@@ -14,7 +15,7 @@ export type StatusKey = keyof AdoptedStatuses
 
 export type StatusGuess = {
   readonly meaning: StatusKey
-  readonly value: string
+  readonly value: StatusValue
   /** Rows that have it; null: none, it is only allowed or guessed. */
   readonly count: number | null
   readonly isGuess: boolean
@@ -126,14 +127,19 @@ export function hasStatusName({ name }: Pick<FoundColumn, 'name'>): boolean {
   return STATUS_NAME.test(normalizeName(name))
 }
 
-/** Whether its type can hold status values, whatever its name. */
-export function canHoldStatusValues({
-  name,
-  type,
-  isPrimaryKey,
-}: Pick<FoundColumn, 'name' | 'type' | 'isPrimaryKey'>): boolean {
-  const isText = type === 'text' || type === 'enum' || type === 'other'
-  return isText && !isPrimaryKey && identifierMistake(name) === null
+type StatusColumn = Pick<FoundColumn, 'name' | 'type' | 'isPrimaryKey'>
+
+/** Whether its type can hold status values. Numbers and booleans do only where the name is that of a status. */
+export function canHoldStatusValues(column: StatusColumn): boolean {
+  const { name, type, isPrimaryKey } = column
+  if (isPrimaryKey || identifierMistake(name) !== null) return false
+  if (isPlain(column)) return hasStatusName(column) || isFlagName(normalizeName(name))
+  return type === 'text' || type === 'enum' || type === 'other'
+}
+
+/** Its values say nothing themselves: numbers of an enum in the program, or a flag. */
+export function isPlain({ type }: Pick<FoundColumn, 'type'>): boolean {
+  return type === 'number' || type === 'boolean'
 }
 
 export type StatusRequest = {
@@ -152,6 +158,7 @@ export function findStatusColumn(table: FoundTable, request: StatusRequest): Sta
   if (request.columnName !== undefined) return namedStatus(columns, request.columnName)
   const scores = columns
     .filter((column) => canHoldStatusValues(column) && (column.values?.length ?? 0) <= VALUES_MAX)
+    .filter((column) => !isFreeText(column))
     .map((column) => score(column, request.kind))
   const [named] = scores
     .filter(({ isNamed }) => isNamed)
@@ -160,8 +167,10 @@ export function findStatusColumn(table: FoundTable, request: StatusRequest): Sta
   const allowsAny = named?.column.allowedValues === null
   if (named && (named.active > 0 || (allowsAny && (named.recognised > 1 || named.values === 0))))
     return { column: named.column }
+  const plain = scores.find(({ column, active }) => isPlain(column) && active > 0)
+  if (plain && (request.isRequested || !named)) return { column: plain.column }
   const [likely] = scores
-    .filter(({ isLikely }) => isLikely && request.isRequested)
+    .filter(({ column, isLikely }) => isLikely && request.isRequested && !isPlain(column))
     .toSorted(
       (a, b) =>
         b.recognised - a.recognised || Number(b.isNamed) - Number(a.isNamed) || a.values - b.values,
@@ -183,10 +192,14 @@ type Score = {
 
 function score(column: FoundColumn, kind: Mapping['kind']): Score {
   const values = knownValues(column)
-  const meanings = values.flatMap(({ value }) => guessStatus(value, kind)?.meaning ?? [])
+  const meanings = isPlain(column)
+    ? guessFromRows(column, kind).map(({ meaning }) => meaning)
+    : values.flatMap(({ value }) => guessStatus(value, kind)?.meaning ?? [])
   const rows = (column.values ?? []).reduce((sum, { count }) => sum + count, 0)
-  const isNamed = hasStatusName(column)
+  const isNamed = hasStatusName(column) && !isPlain(column)
   const repeats = rows > 0 && rows >= 2 * column.values!.length
+  // One row with such a title is no status.
+  const isKnown = meanings.length > 0 && 2 * meanings.length >= values.length
   return {
     column,
     isNamed,
@@ -194,16 +207,42 @@ function score(column: FoundColumn, kind: Mapping['kind']): Score {
     values: values.length,
     recognised: meanings.length,
     active: meanings.filter((meaning) => meaning === 'active').length,
-    isLikely: meanings.length > 0 || isNamed || column.allowedValues !== null || repeats,
+    isLikely: isKnown || isNamed || column.allowedValues !== null || repeats,
   }
+}
+
+const WORDS_MAX = 4
+const LENGTH_MAX = 40
+
+/** Sentences, names and addresses are no statuses, also in a column that is named like one. */
+function isFreeText(column: FoundColumn): boolean {
+  const values = (column.values ?? []).map(({ value }) => value)
+  const isFree = (value: string): boolean =>
+    value.length > LENGTH_MAX ||
+    value.trim().split(/\s+/).length > WORDS_MAX ||
+    /[\n,;:@/\\{}"]|[.!?]$|\d{3}/.test(value)
+  const free = values.filter((value) => guessStatus(value, 'runs') === null && isFree(value))
+  const isNamed = hasStatusName(column)
+  if (isNamed && values.some(isUnambiguouslyActive)) return false
+  const most = isNamed ? values.length / 2 : 0
+  return column.allowedValues === null && !isPlain(column) && free.length > most
 }
 
 function whyNone(columns: readonly FoundColumn[], best: FoundColumn | undefined): string {
   if (best) return `no value of its ${best.name} means that work is in progress`
   const named = columns.filter(hasStatusName)
+  const free = named.find(isFreeText)
+  if (free) return `its ${free.name} holds free text`
+  const plain = named.find((column) => isPlain(column) && canHoldStatusValues(column))
+  if (plain) return noActiveNumber(plain)
   const text = named.find(canHoldStatusValues)
   if (text) return `its ${text.name} has too many different values`
   return named[0] ? `its ${named[0].name} is not text` : 'it has no column named like a status'
+}
+
+/** Why a column of numbers is not proposed. */
+export function noActiveNumber({ name }: FoundColumn): string {
+  return `no row shows which number of its ${name} means that work is in progress: try again while a run works, or write the mapping by hand`
 }
 
 function namedStatus(columns: readonly FoundColumn[], columnName: string): StatusChoice {
@@ -214,7 +253,9 @@ function namedStatus(columns: readonly FoundColumn[], columnName: string): Statu
     const names = columns.map(({ name }) => name).join(', ')
     return { because: `it has no usable column ${JSON.stringify(columnName)}, only ${names}` }
   }
-  return canHoldStatusValues(column) ? { column } : { because: `its ${column.name} is not text` }
+  return canHoldStatusValues(column) || isPlain(column)
+    ? { column }
+    : { because: `its ${column.name} is neither text nor a number nor a boolean` }
 }
 
 /** The values in its rows, then the allowed ones that no row has. */
@@ -238,6 +279,10 @@ export function guessStatuses(
   status: FoundColumn,
   { kind, columns, isRequested }: GuessOptions,
 ): StatusGuess[] {
+  if (isPlain(status)) {
+    const hasError = columns.some(({ field }) => field === 'error')
+    return guessFromRows(status, kind, hasError).toSorted(byOrder)
+  }
   const known = knownValues(status)
   const start = columns.find(({ field }) => field === 'startedAt')
   // Without a column for the start, a pending row may be running already.
@@ -272,7 +317,11 @@ export function guessStatuses(
       isGuess: true,
       because: 'a guess: no row has such a value now',
     }))
-  return [...found, ...missing].toSorted((a, b) => orderOf(a.meaning) - orderOf(b.meaning))
+  return [...found, ...missing].toSorted(byOrder)
+}
+
+function byOrder(a: StatusGuess, b: StatusGuess): number {
+  return orderOf(a.meaning) - orderOf(b.meaning)
 }
 
 const DEFAULT_VALUES = { active: 'running', failed: 'failed', planned: 'planned' } as const

@@ -1,0 +1,198 @@
+import assert from 'node:assert/strict'
+import { hostname } from 'node:os'
+import process from 'node:process'
+import { test } from 'node:test'
+import { createAdoptedProject } from '../../src/testing/adopted-project.ts'
+import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
+import { ENGINES } from '../../src/testing/open-test-table.ts'
+
+/** Tables as Rails and Django make them, from the proposal to the recovery of a row, through the command line. */
+
+const NO_PROCESS = 2 ** 22 + 1
+const ago = (minutes: number): string =>
+  new Date(Date.now() - minutes * 60_000).toISOString().slice(0, 19).replace('T', ' ')
+
+for (const engine of ENGINES) {
+  const time = engine.name === 'sqlite' ? 'datetime' : 'timestamp'
+  const number = (value: unknown): number | null => (value === null ? null : Number(value))
+
+  test(`${engine.name}: rows with the integers of an enum are judged by their processes, and recovered and reverted as numbers`, async () => {
+    const here = hostname()
+    await using project = await createAdoptedProject(
+      engine,
+      `CREATE TABLE crawl_jobs (id integer PRIMARY KEY, portal varchar(80), status integer NOT NULL, error_message text NOT NULL DEFAULT '',
+         host varchar(80), pid integer, created_at ${time} NOT NULL, started_at ${time}, finished_at ${time});
+       INSERT INTO crawl_jobs (id, portal, status, host, pid, created_at, started_at) VALUES
+         (1, 'a', 0, NULL, NULL, '${ago(90)}', NULL),
+         (2, 'b', 1, '${here}', ${process.pid}, '${ago(90)}', '${ago(0)}'),
+         (3, 'c', 1, '${here}', ${NO_PROCESS}, '${ago(90)}', '${ago(1)}'),
+         (4, 'd', 1, 'another-host', ${NO_PROCESS}, '${ago(90)}', '${ago(1)}');
+       INSERT INTO crawl_jobs (id, portal, status, error_message, created_at, started_at, finished_at) VALUES
+         (5, 'a', 2, '', '${ago(90)}', '${ago(80)}', '${ago(70)}'), (6, 'a', 3, 'no such page', '${ago(90)}', '${ago(80)}', '${ago(70)}');`,
+      {
+        jobs: {
+          table: 'crawl_jobs',
+          columns: {
+            id: 'id',
+            status: 'status',
+            source: 'portal',
+            error: 'error_message',
+            host: 'host',
+            pid: 'pid',
+            createdAt: 'created_at',
+            startedAt: 'started_at',
+            finishedAt: 'finished_at',
+          },
+          statuses: { queued: 0, active: 1, succeeded: 2, failed: 3, cancelled: 4 },
+        },
+      },
+    )
+    const proposed = await project.json('adopt', '--table', 'crawl_jobs', '--db', project.url)
+    assert.match(JSON.stringify(proposed), /judged by process, age, progress and checkpoint/)
+    assert.deepEqual(proposed.proposals[0].mapping.statuses, {
+      queued: 0,
+      active: 1,
+      succeeded: 2,
+      failed: 3,
+    })
+
+    const { items } = await project.json('runs')
+    const statuses = items.map(({ origin, status }: any) => `${origin.key} ${status}`)
+    assert.deepEqual(statuses.toSorted(), [
+      '1 queued',
+      '2 running',
+      '3 running',
+      '4 running',
+      '5 succeeded',
+      '6 failed',
+    ])
+    assert.deepEqual(items.map(({ error }: any) => error).filter(Boolean), ['no such page'])
+    assert.ok(
+      items.every(({ error }: any) => error !== ''),
+      'an empty text is no error',
+    )
+    const queued = items.find(({ origin }: any) => origin.key === '1')
+    const ageMs = Date.now() - Date.parse(queued.createdAt)
+    assert.ok(Math.abs(ageMs - 90 * 60_000) < 60_000, `${ageMs} is the age of the queued row`)
+    assert.equal(queued.startedAt, null)
+
+    const planned = await project.json('recover', '--dry-run')
+    assert.deepEqual(
+      planned.verdicts.map(({ source, action }: any) => [source, action]),
+      [['c', 'fail']],
+    )
+    const { because, evidence } = planned.verdicts[0]
+    assert.match(
+      because,
+      new RegExp(`process ${NO_PROCESS} on ${here}, of row 3 of jobs, no longer exists`),
+    )
+    assert.deepEqual(evidence.slice(-1), [`Its process ${NO_PROCESS} no longer exists on ${here}.`])
+
+    const held = await project.cli('check', 'c')
+    assert.match(held.stdout, /^Last held by row 3 of jobs, last activity /m, 'it has no heartbeat')
+
+    assert.equal((await project.json('recover', '--yes')).applied, 1)
+    const select = 'SELECT id, status, error_message, pid FROM crawl_jobs ORDER BY id'
+    const rows = await project.sql(select)
+    assert.deepEqual(
+      rows.map(({ status }) => Number(status)),
+      [0, 1, 3, 1, 2, 3],
+    )
+    assert.match(String(rows[2]!['error_message']), /^Unstuck: process ended unexpectedly/)
+    assert.equal((await project.cli('revert', planned.verdicts[0].run)).code, 0)
+    const reverted = (await project.sql(select))[2]!
+    assert.deepEqual(
+      [number(reverted['status']), reverted['error_message'], number(reverted['pid'])],
+      [1, '', NO_PROCESS],
+    )
+  })
+
+  test(`${engine.name}: a row that goes back in the queue no longer names the process that it had`, async () => {
+    await using project = await createAdoptedProject(
+      engine,
+      `CREATE TABLE jobs (id integer PRIMARY KEY, status integer, host text, pid integer, place text, started_at ${time});
+       INSERT INTO jobs (id, status, host, pid, place, started_at) VALUES (1, 1, '${hostname()}', ${NO_PROCESS}, 'page 7', '${ago(1)}');`,
+      {
+        jobs: {
+          table: 'jobs',
+          columns: {
+            id: 'id',
+            status: 'status',
+            host: 'host',
+            pid: 'pid',
+            checkpoint: 'place',
+            startedAt: 'started_at',
+          },
+          statuses: { queued: 0, active: 1 },
+        },
+      },
+    )
+    const { note } = await project.json('recover', '--dry-run')
+    assert.match(note, /^1 row of your own would go back in the queue, which cannot be reverted;/)
+    assert.equal((await project.json('recover', '--yes')).applied, 1)
+    const [row] = await project.sql('SELECT status, pid, place FROM jobs')
+    assert.deepEqual([number(row!['status']), row!['pid'], row!['place']], [0, null, 'page 7'])
+  })
+}
+
+test('a worker that is known only from a row without times has no process id and no start', async () => {
+  const owners = 'CREATE TABLE jobs (id integer PRIMARY KEY, state text, who text, beat text)'
+  const beat = new Date().toISOString()
+  await using project = await createAdoptedProject(
+    sqliteEngine,
+    `${owners}; INSERT INTO jobs VALUES (1, 'busy', 'anna', '${beat}');`,
+    {
+      jobs: {
+        table: 'jobs',
+        columns: { id: 'id', status: 'state', owner: 'who', heartbeatAt: 'beat' },
+        statuses: { active: 'busy', failed: 'broken' },
+      },
+    },
+  )
+  const { items } = await project.json('workers')
+  assert.deepEqual([items.length, items[0].pid, items[0].startedAt], [1, null, null])
+  assert.equal(items[0].lastHeartbeatAt, beat)
+  assert.match((await project.cli('workers')).stdout, /row 1 of jobs \(anna\) .* – /)
+})
+
+for (const engine of ENGINES) {
+  test(`${engine.name}: the age, the last activity and the pages of a row that has no columns for them are unknown`, async () => {
+    await using project = await createAdoptedProject(
+      engine,
+      `CREATE TABLE jobs (id integer PRIMARY KEY, state text); INSERT INTO jobs VALUES (1, 'busy'), (2, 'broken');`,
+      {
+        jobs: {
+          table: 'jobs',
+          columns: { id: 'id', status: 'state' },
+          statuses: { active: 'busy', failed: 'broken' },
+        },
+      },
+    )
+    const { run, counts, groups } = await project.json('show', '1')
+    assert.deepEqual([run.createdAt, run.startedAt, run.lastActivityAt], [null, null, null])
+    assert.deepEqual([run.pages, counts.pages, groups[0].pages], [null, null, null])
+    const { items } = await project.json('runs')
+    assert.deepEqual(
+      items.map((one: Record<string, unknown>) => [one['createdAt'], one['lastActivityAt']]),
+      [
+        [null, null],
+        [null, null],
+      ],
+    )
+    const commands = [
+      'status',
+      'runs',
+      'show 1',
+      'explain 1',
+      'summary',
+      'clean 1',
+      'recover --dry-run',
+      'check jobs',
+    ]
+    for (const command of commands) {
+      const { stdout, stderr } = await project.cli(...command.split(' '))
+      assert.notEqual(stdout + stderr, '', command)
+      assert.doesNotMatch(stdout + stderr, /\bnow\b|\b[01] m?s\b/, command)
+    }
+  })
+}
