@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { assess } from '../../src/core/recovery/assess.ts'
+import { workerViews } from '../../src/presenters/workers.ts'
 import { mkdirSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -41,21 +43,22 @@ test('a checkpoint file with data in it, or a file in the output folder, keeps a
     },
   })
 
-  const { dead, resumable } = await classifyRuns(ctx.operator)
+  const { active, dead, resumable } = await classifyRuns(ctx.operator)
 
   const names = (runs: typeof dead) => runs.map(({ run }) => run.source).sort()
-  assert.deepEqual(names(resumable), ['folder', 'full', 'out-full', 'throws'])
+  assert.deepEqual(names(active), ['full', 'out-full'], 'their files were written just now')
+  assert.deepEqual(names(resumable), ['folder', 'throws'])
   assert.deepEqual(names(dead), ['empty', 'none', 'out-empty'])
   assert.match(
     ctx.lines.join('\n'),
     /^checkpoint\(\) of row [45] of tenders: .*(folder\.json is not a file|who knows) \(and for 1 more row\)$/,
   )
-  assert.equal(
-    (await adviseStart(ctx.operator, 'full')).action,
-    'wait',
-    'its file was written just now',
-  )
-  utimesSync(path('full.json'), minutesAgo(26 * HOUR), minutesAgo(26 * HOUR))
+  assert.equal((await adviseStart(ctx.operator, 'full')).action, 'wait')
+  for (const name of ['full.json', 'out-full/page-1.html', 'out-full'])
+    utimesSync(path(name), minutesAgo(26 * HOUR), minutesAgo(26 * HOUR))
+  const later = await classifyRuns(ctx.operator)
+  assert.deepEqual(names(later.active), [])
+  assert.deepEqual(names(later.resumable), ['folder', 'full', 'out-full', 'throws'])
   const { action, run } = await adviseStart(ctx.operator, 'full')
   assert.equal(action, 'resume')
   assert.equal(Math.round((Date.now() - run!.lastActivityAt) / 3_600_000), 26)
@@ -104,6 +107,12 @@ test('alive() decides at once: false is recovered, true is left alone, and so is
       { source: 'odd', action: 'fail', liveness: 'unknown', applied: true },
       { source: 'unknown', action: 'fail', liveness: 'unknown', applied: true },
     ],
+  )
+  const workers = workerViews(await assess(ctx.operator))
+  assert.ok(workers.length > 0)
+  assert.ok(
+    workers.every(({ lastHeartbeatAt }) => lastHeartbeatAt === null),
+    'no heartbeat is known',
   )
   const [gone] = verdicts.filter(({ source }) => source === 'gone')
   assert.match(gone!.because, /row gone of courses has ended: alive\(\) says so/)

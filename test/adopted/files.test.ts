@@ -47,11 +47,11 @@ for (const engine of [sqliteEngine, postgresEngine]) {
           },
         })
 
-        const { dead, resumable } = await classifyRuns(ctx.operator)
+        const { dead, active, resumable } = await classifyRuns(ctx.operator)
 
         assert.deepEqual(dead, [])
         const hours = new Map(
-          resumable.map(({ run }) => [
+          [...active, ...resumable].map(({ run }) => [
             run.source,
             Math.round((Date.now() - run.lastActivityAt) / 3_600_000),
           ]),

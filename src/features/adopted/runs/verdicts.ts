@@ -1,6 +1,4 @@
 import { assessLiveness, TRUSTED_OBSERVER } from '../../../core/decide/liveness.ts'
-import { RefusedError } from '../../../core/model/errors.ts'
-import { shortId } from '../../../core/model/id.ts'
 import { isLive, type RunStatus } from '../../../core/model/run.ts'
 import type { Millis } from '../../../core/model/time.ts'
 import { TARGET_STATUS_AFTER, type Action } from '../../../core/model/verdict.ts'
@@ -12,7 +10,7 @@ import type { ResolvedRow } from './row-run.ts'
 import type { RowChange } from '../table/table.ts'
 import { isWaiting, requireStatusValue, statusValueAfter } from './status-mapping.ts'
 
-const CANCEL_ATTEMPTS = 5
+const MANUAL_ATTEMPTS = 5
 /** Verdicts per batch: saves transactions, and limits the open intents of a killed process. */
 const BATCH_SIZE = 100
 
@@ -80,13 +78,18 @@ function withoutRowHash({ rowHash: _rowHash, ...evidence }: PendingVerdict['evid
 }
 
 /**
- * Applies a verdict on a run, or an operator's cancel. A cancel applies to any state of the row, so it is repeated if the
- * row changed meanwhile.
+ * Applies a verdict on a run, or what an operator asked for. An end by hand applies to any state of the row, so it is
+ * repeated if the row changed meanwhile.
  */
 export async function moveRow(context: AdoptedContext, move: RunMove): Promise<boolean> {
-  const attempts = move.to === 'cancelled' ? CANCEL_ATTEMPTS : 1
+  const attempts = isManual(move) ? MANUAL_ATTEMPTS : 1
   for (let tries = 1; tries <= attempts; tries++) if (await tryMove(context, move)) return true
   return false
+}
+
+/** Of verdicts the evidence is recorded. */
+function isManual({ evidence, expected }: RunMove): boolean {
+  return evidence === null && expected.row === undefined
 }
 
 async function tryMove(context: AdoptedContext, move: RunMove): Promise<boolean> {
@@ -96,14 +99,14 @@ async function tryMove(context: AdoptedContext, move: RunMove): Promise<boolean>
   const resolved = await (expected.row
     ? rows.resolveUnchanged(expected.row, expected.row.rowHash, null)
     : rows.resolveId(id))
-  if (!resolved) return hasVerdict ? false : refuseTableRun(context, move)
+  if (!resolved) return false
   if (!isLive(resolved.run.status) || (!hasVerdict && !meetsPreconditions(resolved, expected)))
     return false
   const { mapping } = resolved.table
-  const isManual = to === 'cancelled'
-  const found = isManual
-    ? { value: requireStatusValue(mapping, 'cancel') }
-    : statusValueAfter(mapping, ACTION_FOR[to])
+  const isAutomatic = evidence !== null
+  const found = isAutomatic
+    ? statusValueAfter(mapping, ACTION_FOR[to])
+    : { value: requireStatusValue(mapping, ACTION_FOR[to]) }
   if ('missing' in found) {
     rows.logOnce(found.missing)
     return false
@@ -120,7 +123,9 @@ async function tryMove(context: AdoptedContext, move: RunMove): Promise<boolean>
     evidence,
     change,
     target: null,
-    isAutomatic: !isManual,
+    isAutomatic,
+    // Its time in the queue begins now.
+    reopens: !isAutomatic && to === 'interrupted',
   }
   return applyOperation(context, resolved, operation)
 }
@@ -132,19 +137,6 @@ const ACTION_FOR = {
   abandoned: 'abandon',
   failed: 'fail',
 } as const satisfies Partial<Record<RunStatus, Action | 'cancel'>>
-
-/** A table of targets cannot be ended as a whole. */
-async function refuseTableRun(
-  { rows }: AdoptedContext,
-  { run: id, to }: RunMove,
-): Promise<boolean> {
-  const run = await rows.run(id)
-  if (!run || to !== 'cancelled') return false
-  throw new RefusedError(
-    `Run ${shortId(id)} is the whole table ${run.source}: it cannot be ended as one. ` +
-      'Park single targets with `unstuck park`.',
-  )
-}
 
 /** Checks the preconditions. A lost worker does not count as an owner. */
 function meetsPreconditions({ run, observation }: ResolvedRow, only: RunMove['expected']): boolean {
@@ -160,13 +152,16 @@ function meetsPreconditions({ run, observation }: ResolvedRow, only: RunMove['ex
   )
 }
 
+/** No worker has the row. */
+export const NO_WORKER = { owner: null, heartbeatAt: null, pid: null } as const
+
 /** The change for a status: a waiting row has no owner, an ended row has its end and reason. */
 export function changeFor(
   mapping: Mapping,
   action: Action | 'cancel',
   { status, because, now }: { status: string; because: string; now: Millis },
 ): RowChange {
-  if (isWaiting(mapping, status)) return { status, owner: null, heartbeatAt: null }
-  const error = storedText(because)
+  if (isWaiting(mapping, status)) return { status, ...NO_WORKER }
+  const error = storedText(`Unstuck: ${because}`)
   return action === 'hold' ? { status, error } : { status, finishedAt: now, error }
 }
