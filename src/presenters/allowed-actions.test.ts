@@ -40,7 +40,7 @@ test('a listed call is accepted as it is, first as a dry run; only what cannot b
   ]
   assert.deepEqual(
     offered.map(({ name }) => name),
-    ['reset-failed', 'cancel', 'reset', 'park'],
+    ['reset-failed', 'acknowledge', 'cancel', 'reset', 'acknowledge', 'park'],
   )
   for (const { call, confirm } of offered) {
     assert.equal(confirm.always, false)

@@ -1,32 +1,40 @@
 import {
-  isParkedOrStuck,
+  refuseAcknowledge,
   refuseCancel,
   refuseDelete,
+  refuseMove,
   refuseReplan,
   refuseResume,
   refuseRetry,
   refuseRevert,
-  refuseRewind,
   type Refusal,
-} from '../core/decide/allowed-actions.ts'
-import { decideRevert, type RevertFacts } from '../core/decide/revert.ts'
-import { shortId, type RunId } from '../core/model/id.ts'
+} from '../operator/refusals.ts'
+import { decideRevert, type RevertFacts } from '../operator/revert.ts'
 import { isLive, type Run } from '../core/model/run.ts'
 import { unstuckCommand } from '../lib/text/shell-command.ts'
-import type { Target } from '../core/model/target.ts'
 import {
   describeOrigin,
   RUN_ACTIONS,
-  TARGET_ACTIONS,
   type RunAction,
   type TargetAction,
+  runName,
 } from '../core/model/traits.ts'
-import { otherLiveRun } from '../core/recovery/operator-actions.ts'
-import type { Store } from '../core/store/store.ts'
+import { NO_UNDO, ROW_DELETION } from './action-result.ts'
+import { acknowledgeText } from './acknowledge-text.ts'
+import { countDeadLetters } from './acknowledged.ts'
 
 /** An action that is accepted now: all that an interface needs to offer it, preview it and call it. */
 export type AllowedAction = {
-  name: RunAction | TargetAction | 'recover' | 'clean' | 'retry-dead-letters'
+  name:
+    | RunAction
+    | TargetAction
+    | 'recover'
+    | 'clean'
+    | 'replan-dead-letters'
+    | 'enqueue'
+    | 'pause'
+    | 'unpause'
+    | 'run-now'
   /** Names it where it is offered. */
   label: string
   /** Names it with its subject. */
@@ -58,7 +66,7 @@ export type AllowedAction = {
   command: string
 }
 
-type ActionText = Pick<AllowedAction, 'label' | 'title' | 'about'> & {
+export type ActionText = Pick<AllowedAction, 'label' | 'title' | 'about'> & {
   call: Pick<AllowedAction['call'], 'path'> & Partial<AllowedAction['call']>
 } & Partial<Omit<AllowedAction, 'call'>>
 
@@ -82,48 +90,66 @@ export function makeAction(
   }
 }
 
-const OWN_PROGRAM_WORKS = 'A program of yours that works on it is not stopped. It can be reverted.'
+export const OWN_PROGRAM_WORKS =
+  'A program of yours that works on it is not stopped. It can be reverted.'
+const ROW_IN_PROGRESS = `A program of yours that works on it is not stopped. ${NO_UNDO}`
 export const FROM_PAGE = 'from its last saved page'
 
 type RunFacts = RevertFacts & {
   /** A live run that `clean` would mark. Only such a run, or an ended one, can be deleted. */
   readonly isDead: boolean
+  /** How many of its targets are acknowledged. */
+  readonly acknowledged: number
+  /** A live run that needs attention, or would if it was not acknowledged. */
+  readonly isStuck: boolean
 }
 
 /** Lists what can be done to a run. The refusals are those of the actions: what is listed is accepted. */
 function allowedRunActions(facts: RunFacts): RunAction[] {
   return RUN_ACTIONS.filter(
-    (action) => changesRun(action, facts.run) && refuseRunAction(action, facts) === null,
+    (action) => changesRun(action, facts) && refuseRunAction(action, facts) === null,
   )
 }
 
 /** False: the action is accepted but makes no difference, or another action fits better. */
-function changesRun(action: RunAction, run: Run): boolean {
+function changesRun(action: RunAction, { run, isStuck }: RunFacts): boolean {
   const { failed, stuck, parked } = run.counts.targets
   const canContinue = !isLive(run.status) && run.status !== 'succeeded'
   switch (action) {
     case 'resume':
+      return canContinue || isMovable(run, isStuck)
     case 'retry':
-      return canContinue
+      return canContinue && !(run.traits.origin && isStuck)
+    case 'fail':
+      return isStuck
     case 'reset-failed':
       return failed > 0 && run.traits.hasTargets
     case 'unpark':
       return parked + stuck > 0 && run.traits.hasTargets
     case 'delete':
       return !isLive(run.status)
+    case 'acknowledge':
     case 'revert':
     case 'cancel':
       return true
   }
 }
 
+/** A row in progress that is stuck goes back in the queue. */
+function isMovable(run: Run, isStuck: boolean): boolean {
+  return isStuck && run.status === 'running' && run.traits.origin !== null && run.kind === 'single'
+}
+
 function refuseRunAction(action: RunAction, facts: RunFacts): Refusal {
-  const { run, otherLive } = facts
+  const { run, otherLive, isStuck } = facts
   switch (action) {
     case 'cancel':
       return refuseCancel(run)
     case 'resume':
+      if (isLive(run.status)) return refuseMove(run, 'resume', isStuck)
       return refuseReplan(run, otherLive) ?? refuseResume(run)
+    case 'fail':
+      return refuseMove(run, 'fail')
     case 'reset-failed':
     case 'unpark':
       return refuseReplan(run, otherLive)
@@ -133,6 +159,8 @@ function refuseRunAction(action: RunAction, facts: RunFacts): Refusal {
       const decision = decideRevert(facts)
       return decision.action === 'refuse' ? refuseRevert(run, decision) : null
     }
+    case 'acknowledge':
+      return refuseAcknowledge(run, isStuck && run.traits.origin !== null)
     case 'delete':
       return refuseDelete(run, facts.isDead)
   }
@@ -140,18 +168,41 @@ function refuseRunAction(action: RunAction, facts: RunFacts): Refusal {
 
 /** Returns the actions that a run accepts now. */
 export function runActions(facts: RunFacts): AllowedAction[] {
-  const { run } = facts
-  return allowedRunActions(facts).map((name) => {
-    const text = runActionText(name, run)
+  return toActions(allowedRunActions(facts), facts.run, isAllAcknowledged(facts))
+}
+
+/** Returns what moves a stuck row of a table of your own, or marks it as seen. */
+export function waysOut(run: Run): AllowedAction[] {
+  const facts = { run, isStuck: true, trail: [], targets: [], otherLive: null }
+  const names = (['resume', 'fail', 'cancel', 'acknowledge'] as const).filter((name) =>
+    allowedRunActions({ ...facts, isDead: false, acknowledged: 0 }).includes(name),
+  )
+  return toActions(names, run, run.acknowledgedAt !== null)
+}
+
+function toActions(
+  names: readonly RunAction[],
+  run: Run,
+  isAcknowledged: boolean,
+): AllowedAction[] {
+  return names.map((name) => {
+    const text = runActionText(name, run, isAcknowledged)
     return makeAction(
       name,
       { confirm: { text: run.source, always: false }, ...text },
-      runCommand(name, run),
+      runCommand(name, run, isAcknowledged),
     )
   })
 }
 
-function runActionText(name: RunAction, run: Run): ActionText {
+/** Nothing of it is left to acknowledge. */
+function isAllAcknowledged({ run, acknowledged }: RunFacts): boolean {
+  if (isLive(run.status) && run.acknowledgedAt !== null) return true
+  const all = run.traits.hasTargets ? countDeadLetters(run) : 0
+  return all > 0 ? acknowledged >= all : run.acknowledgedAt !== null
+}
+
+function runActionText(name: RunAction, run: Run, isAcknowledged: boolean): ActionText {
   const { id, source } = run
   const { origin } = run.traits
   const what = origin ? describeOrigin(origin) : `the run of ${source}`
@@ -176,9 +227,19 @@ function runActionText(name: RunAction, run: Run): ActionText {
       return {
         label: 'Resume',
         title: `Resume ${what}`,
-        about: origin
-          ? `Writes the status that ${origin.table} has for queued. Your own program continues it.`
-          : 'Opens the run again: targets that are not done continue from their last saved pages.',
+        about: !origin
+          ? 'Opens the run again: targets that are not done continue from their last saved pages.'
+          : `Writes the status that ${origin.table} has for queued; your own program continues it. ${isLive(run.status) ? ROW_IN_PROGRESS : NO_UNDO}`,
+        takesReason: true,
+        call,
+      }
+    case 'fail':
+      return {
+        label: 'Fail',
+        title: `Fail ${what}`,
+        verb: 'Fail it',
+        about: `Writes the status that ${origin?.table} has for failed, with the reason, if the row is unchanged. ${OWN_PROGRAM_WORKS}`,
+        isDestructive: true,
         takesReason: true,
         call,
       }
@@ -187,7 +248,9 @@ function runActionText(name: RunAction, run: Run): ActionText {
         label: 'Retry from the start',
         title: `Retry ${what} from the start`,
         verb: 'Retry',
-        about: 'Queues a new run that starts from the beginning. Saved items stay.',
+        about: origin
+          ? `Writes the status that ${origin.table} has for queued, without end and error; your own program starts it. ${NO_UNDO}`
+          : 'Queues a new run that starts from the beginning. Saved items stay.',
         takesReason: true,
         call,
       }
@@ -199,12 +262,14 @@ function runActionText(name: RunAction, run: Run): ActionText {
         takesReason: true,
         call,
       }
+    case 'acknowledge':
+      return acknowledgeText(what, call.path, isAcknowledged)
     case 'reset-failed':
       return {
         label: 'Reset failed',
         title: `Reset the failed targets of ${source}`,
         verb: 'Reset',
-        about: `Failed targets ${queuesTargets}`,
+        about: `Failed targets ${queuesTargets} This cannot be reverted.`,
         isCounted: true,
         call: { ...call, sample: `/api/runs/${id}/targets?status=failed&limit=5` },
       }
@@ -217,117 +282,42 @@ function runActionText(name: RunAction, run: Run): ActionText {
         call: { ...call, sample: `/api/runs/${id}/targets?status=parked&status=stuck&limit=5` },
       }
     case 'delete': {
-      const confirm = `delete ${shortId(id)}`
+      const confirm = `delete ${runName(run)}`
       return {
         label: 'Delete',
         title: `Delete ${what}`,
         verb: 'Delete',
-        about: 'Deletes the run, its targets and its files. This cannot be reverted.',
+        about: origin
+          ? `Deletes the row from your table ${origin.table}, if it is unchanged. ${ROW_DELETION} This cannot be undone.`
+          : 'Deletes the run, its targets and its files. This cannot be reverted.',
         isDestructive: true,
         role: 'admin',
         confirm: { text: confirm, always: true },
-        fields: [
-          {
-            name: 'withItems',
-            label: 'Also delete the items that no other run has saved',
-            initial: false,
-            max: null,
-          },
-        ],
+        fields: origin
+          ? []
+          : [
+              {
+                name: 'withItems',
+                label: 'Also delete the items that no other run has saved',
+                initial: false,
+                max: null,
+              },
+            ],
         call: { method: 'DELETE', path: `/api/runs/${id}`, body: { confirm } },
       }
     }
   }
 }
 
-function runCommand(name: RunAction, { id }: Run): string {
-  const short = shortId(id)
+function runCommand(name: RunAction, run: Run, isAcknowledged: boolean): string {
+  const short = runName(run)
+  if (name === 'acknowledge') return unstuckCommand(name, [short], { undo: isAcknowledged })
   if (name === 'unpark') return unstuckCommand(name, [], { run: short })
   if (name === 'delete') return unstuckCommand('clean', [short], { delete: true })
   return unstuckCommand(name, [short])
 }
 
-/** Lists what can be done to a target. */
-function allowedTargetActions(target: Target, run: Run, otherLive: Run | null): TargetAction[] {
-  return TARGET_ACTIONS.filter((action) => {
-    switch (action) {
-      case 'reset':
-        return target.status === 'failed' && refuseReplan(run, otherLive) === null
-      case 'unpark':
-        return isParkedOrStuck(target) && refuseReplan(run, otherLive) === null
-      case 'park':
-        return (
-          ['planned', 'in_progress', 'failed'].includes(target.status) &&
-          run.traits.actions.includes('park')
-        )
-      case 'rewind':
-        return target.page > 0 && refuseRewind(target, run, otherLive, { to: 0 }) === null
-    }
-  })
-}
-
-/** Returns the actions that a target accepts now. `otherLive`: another live run of its source. */
-function targetActions(target: Target, run: Run, otherLive: Run | null): AllowedAction[] {
-  return allowedTargetActions(target, run, otherLive).map((name) =>
-    makeAction(name, targetActionText(name, target, run), targetCommand(name, target)),
-  )
-}
-
-/** Returns the actions that each of these targets accepts. Reads each of their runs once. */
-export async function actionsOfTargets(
-  store: Store,
-  targets: readonly Target[],
-): Promise<AllowedAction[][]> {
-  const runs = new Map<RunId, { run: Run; otherLive: Run | null } | null>()
-  for (const id of new Set(targets.map((target) => target.run))) {
-    const run = await store.run(id)
-    runs.set(id, run && { run, otherLive: await otherLiveRun(store, run) })
-  }
-  return targets.map((target) => {
-    const owner = runs.get(target.run)
-    return owner ? targetActions(target, owner.run, owner.otherLive) : []
-  })
-}
-
-function targetActionText(name: TargetAction, { id, key, page }: Target, run: Run): ActionText {
-  const { origin } = run.traits
-  const call = { path: `/api/targets/${id}/${name}` }
-  const queued = origin
-    ? `Writes the status that ${origin.table} has for queued. Your own program continues it.`
-    : `Puts it back in the queue, ${FROM_PAGE}.`
-  switch (name) {
-    case 'reset':
-      return { label: 'Reset', title: `Reset ${key}`, about: queued, call }
-    case 'unpark':
-      return { label: 'Unpark', title: `Unpark ${key}`, about: queued, call }
-    case 'park':
-      return {
-        label: 'Park',
-        title: `Park ${key}`,
-        about: origin
-          ? `Writes the status that ${origin.table} has for parked. ${OWN_PROGRAM_WORKS}`
-          : 'No worker claims it until it is unparked. It can be reverted.',
-        isCounted: true,
-        takesReason: true,
-        call: { path: '/api/targets/park', body: { targets: [id] } },
-      }
-    case 'rewind':
-      return {
-        label: 'Rewind',
-        title: `Rewind ${key}`,
-        about:
-          'Continues after an earlier page and fetches the later ones again. Items are not duplicated.',
-        fields: [
-          { name: 'to', label: 'Continue after page', initial: Math.max(0, page - 1), max: page },
-        ],
-        call,
-      }
-  }
-}
-
-function targetCommand(name: TargetAction, { id, run, page }: Target): string {
-  const short = shortId(id)
-  if (name === 'reset')
-    return unstuckCommand('reset-failed', [shortId(run)], { yes: true, target: [short] })
-  return unstuckCommand(name, [short], name === 'rewind' ? { to: Math.max(0, page - 1) } : {})
+/** Returns a command and what it does, in a sentence. */
+export function describeStep({ command, about }: AllowedAction): string {
+  return `\`${command}\`: ${about.charAt(0).toLowerCase()}${about.slice(1)}`
 }

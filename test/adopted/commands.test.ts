@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { runUserSql } from '../../src/testing/user-tables.ts'
-import { createUserProject } from '../../src/testing/user-project.ts'
+import { createUserProject, minutesAgo } from '../../src/testing/user-project.ts'
 import { unstuck } from '../../src/testing/unstuck-cli.ts'
 
 /** What `run` of a list has as its id, by the row that it is. */
@@ -20,6 +20,11 @@ test('every read and operator command works on adopted rows, and writes only the
     return JSON.parse(code === 1 ? said.stderr : said.stdout)
   }
   const [tenders, courses] = [await project.tenders(), await project.courses()]
+
+  for (const verb of ['pause', 'run-now']) {
+    const { error } = await json([verb, 'portal-a'], 1)
+    assert.match(error.message, /^portal-a is in the table tenders, which your own programs work/)
+  }
 
   // Unstuck's own database is made by the first look: there is something to look at.
   const { items, next } = await json(['runs', '--limit', '3'])
@@ -69,7 +74,7 @@ test('every read and operator command works on adopted rows, and writes only the
   assert.deepEqual(await project.tenders(), tenders, 'who looks changes nothing')
 
   const recovered = await json(['recover', '--yes'], 3)
-  const cleaned = await json(['clean', '--auto'])
+  const cleaned = await json(['clean', '--yes'])
   const [failed, ...others] = await project.tenders()
   assert.deepEqual([recovered.applied, cleaned.cleaned.length], [1, 1])
   assert.deepEqual({ ...failed, completed_at: null }, { ...tenders[0], status: 'failed' })
@@ -77,14 +82,20 @@ test('every read and operator command works on adopted rows, and writes only the
   assert.deepEqual(others, tenders.slice(1), 'the young one and the ended one are as they were')
   const [course] = await project.courses()
   assert.equal(course!['status'], 'Timeout - Auto-cleaned')
-  assert.match(course!['error'], /no progress and no checkpoint/)
+  assert.match(course!['error'], /^Unstuck: .*no progress and no checkpoint/)
 
   const [retried, deleted] = await Promise.all([
     json(['retry', stale], 1),
     json(['clean', '--delete', dead, '--confirm', `delete ${dead.slice(-8)}`], 1),
   ])
-  assert.match(retried.error.message, /row 1 of tenders.*no row is ever added/)
-  assert.match(deleted.error.message, /row c-1 of courses.*no row is ever taken/)
+  assert.match(
+    retried.error.message,
+    /row 1 of tenders.*map adopted\.tenders\.statuses\.queued in the config/,
+  )
+  assert.match(
+    deleted.error.message,
+    /Rows of courses are not deleted: set adopted\.courses\.delete/,
+  )
 
   await json(['revert', stale])
   await json(['revert', dead])
@@ -113,10 +124,11 @@ test('no action is offered or announced that needs an unmapped status', async ()
     config,
     readFileSync(config, 'utf8').replace(
       '...tenderRuns.options.sqlite,',
-      `...tenderRuns.options.sqlite, policy: { onStale: 'keep' }, ${words}, ${checkpoint},`,
+      `...tenderRuns.options.sqlite, policy: { staleAfter: '5m', onStale: 'keep' }, ${words}, ${checkpoint},`,
     ),
   )
   writeFileSync(join(project.folder, 'at-1.json'), '{"page":3}')
+  utimesSync(join(project.folder, 'at-1.json'), minutesAgo(10), minutesAgo(10))
   const { folder: cwd } = project
   const say = async (...args: string[]): Promise<string> => {
     const { stdout, stderr } = await unstuck(args, { cwd, env: { COLUMNS: '200' } })
@@ -127,7 +139,7 @@ test('no action is offered or announced that needs an unmapped status', async ()
   const dead = idOf(items, 'c-1').slice(-8)
   const [dryRun, clean, check, summary, judged, explained, workers, shown] = await Promise.all([
     say('cancel', kept, '--dry-run'),
-    say('clean', kept, '--auto'),
+    say('clean', kept, '--yes'),
     say('check', 'portal-b'),
     say('summary'),
     say('summary', '--json'),
@@ -143,7 +155,7 @@ test('no action is offered or announced that needs an unmapped status', async ()
   assert.match(clean, /to end it whatever it is, map adopted\.tenders\.statuses\.cancelled/)
   assert.match(check, /^wait: A process may be working on it\.\nportal-b: no owner is known;/)
   assert.match(summary, /Resumable: continue when your own program takes them up\n/)
-  assert.match(summary, new RegExp(`${kept}  portal-a \\(row 1 of tenders\\).* yes `))
+  assert.match(summary, /^1 {4}portal-a \(tenders\).* yes /m)
   assert.deepEqual(
     [...resumable, ...deadOnes].map(({ checkpoint }: any) => checkpoint),
     [{ page: 0, pageTarget: null }, null],
@@ -153,13 +165,13 @@ test('no action is offered or announced that needs an unmapped status', async ()
   assert.match(shown, /\nTable tenders\n/)
 
   assert.match(
-    await say('clean', '--auto'),
-    new RegExp(`1 run marked as ended[^]*${dead} of maths \\(row c-1 of courses\\)`),
+    await say('clean', '--yes'),
+    new RegExp(`1 run marked as ended[^]*run courses:c-1 of maths`),
   )
   assert.match(await say('revert', dead), /To end it again: `unstuck cancel/)
   await runUserSql(project.app, `UPDATE runs SET started_at = '2020-01-01 00:00:00' WHERE id = 2`)
   const young = idOf(items, '2').slice(-8)
-  assert.match(await say('clean', young, '--auto'), /1 run marked as ended/)
+  assert.match(await say('clean', young, '--yes'), /1 run marked as ended/)
   const reverted = await say('revert', young)
   assert.match(reverted, /To end it again by hand, map adopted\.tenders\.statuses\.cancelled/)
   assert.doesNotMatch(reverted, /`unstuck cancel/)
@@ -179,13 +191,13 @@ test('a verdict blocked by an unmapped status is reported with that reason by ev
   const json = async (...args: string[]): Promise<any> =>
     JSON.parse((await say(...args, '--json')).stdout)
   const { items } = await json('runs')
-  const [stale, dead] = [idOf(items, '1').slice(-8), idOf(items, 'c-1').slice(-8)]
+  const dead = idOf(items, 'c-1').slice(-8)
   const tender = 'No status is mapped for fail on a run of tenders'
   const course =
     'No status is mapped for abandon on a run of courses: map adopted.courses.statuses.abandoned or adopted.courses.statuses.failed in the config'
 
   const [cleaned, planned, recovered, explained, checked, examined] = await Promise.all([
-    say('clean', '--auto'),
+    say('clean', '--yes'),
     say('clean', '--dry-run'),
     say('recover', '--yes'),
     say('explain', dead),
@@ -193,12 +205,12 @@ test('a verdict blocked by an unmapped status is reported with that reason by ev
     say('doctor'),
   ])
   assert.equal(cleaned.code, 3)
-  assert.match(cleaned.stdout, new RegExp(`${dead} of maths .*\\. ${course}\\.`))
+  assert.match(cleaned.stdout, new RegExp(`courses:c-1 of maths.*\\. ${course}\\.`))
   assert.match(planned.stdout, /Nothing was changed\. No dead run can be marked\./)
   assert.equal(recovered.code, 3)
   assert.match(
     recovered.stdout,
-    new RegExp(`Needs attention[^]*fail run ${stale} [^]*${tender}: map`),
+    new RegExp(`Needs attention[^]*fail run tenders:1 [^]*${tender}: map`),
   )
   assert.match(explained.stdout, new RegExp(`What would change it\n- ${course}\\.\n`))
   assert.match(checked.stdout, new RegExp(`^clean: .* it cannot be ended here\\. ${course}\\.`))
@@ -208,7 +220,7 @@ test('a verdict blocked by an unmapped status is reported with that reason by ev
   assert.doesNotMatch(all, /meanwhile|faster|`unstuck (clean|recover)`/)
 
   const [clean, recover, explain, check] = [
-    await json('clean', '--auto'),
+    await json('clean', '--yes'),
     await json('recover', '--yes'),
     await json('explain', dead),
     await json('check', 'maths'),

@@ -16,7 +16,7 @@ import {
   retry,
   revert,
   unpark,
-} from '../../src/core/recovery/operator-actions.ts'
+} from '../../src/operator/actions.ts'
 import { postgresEngine } from '../../src/testing/postgres-engine.ts'
 import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
 import {
@@ -107,7 +107,7 @@ for (const engine of ENGINES) {
     assertOnlyChanged(before.get(uuid(1))!, now.get(uuid(1))!, {
       status: 'Timeout - Auto-cleaned',
       finished_at: now.get(uuid(1))!['finished_at'],
-      error: cleaned.because,
+      error: `Unstuck: ${cleaned.because}`,
     })
     for (const n of [2, 3, 4]) assert.deepEqual(now.get(uuid(n)), before.get(uuid(n)))
 
@@ -118,7 +118,10 @@ for (const engine of ENGINES) {
     assert.deepEqual([entry?.action, entry?.actor, entry?.source], ['abandon', 'a test', 'dead'])
     const { written, ...after } = entry!.after as { written: { error: string; finishedAt: string } }
     assert.deepEqual(after, { status: 'abandoned', statusValue: 'Timeout - Auto-cleaned' })
-    assert.deepEqual([written.error, written.finishedAt], [cleaned.because, iso(run.finishedAt!)])
+    assert.deepEqual(
+      [written.error, written.finishedAt],
+      [`Unstuck: ${cleaned.because}`, iso(run.finishedAt!)],
+    )
     assert.equal(orphanOf(entry!)?.reason, 'abandoned')
 
     const { undid } = await revert(operator, run.id)
@@ -182,7 +185,7 @@ for (const engine of ENGINES) {
       })
       assert.match(
         String(errorMessage),
-        /^no known owner for (10|7) min, longer than staleAfter 5 min$/,
+        /^Unstuck: no known owner for (10|7) min, longer than staleAfter 5 min$/,
       )
       assert.notEqual(completedAt, null)
     }
@@ -246,7 +249,7 @@ for (const engine of ENGINES) {
     assert.equal((await store.run(b.id))?.reopenedAt, null, 'it has moved on')
     await assert.rejects(
       store.deleteRun({ run: b.id, withItems: false, actor: '', because: '' }),
-      /cannot be deleted/,
+      /are not deleted/,
     )
   })
 

@@ -1,16 +1,24 @@
 import type { StoreHost } from '../../contracts/feature.ts'
 import { RefusedError } from '../../core/model/errors.ts'
-import { shortId, type Id } from '../../core/model/id.ts'
+import { isIdEnding, shortId } from '../../core/model/id.ts'
 import type { Policy } from '../../core/model/policy.ts'
 import { LIVE_STATUSES, type Run } from '../../core/model/run.ts'
-import type { HeldTarget, Holding, PendingVerdict, Store } from '../../core/store/store.ts'
+import type {
+  HeldTarget,
+  Holding,
+  PendingVerdict,
+  Store,
+  StoreExtension,
+} from '../../core/store/store.ts'
+import { ACKNOWLEDGE_STORE, type AcknowledgeStore } from '../acknowledge/store/store.ts'
 import { ADOPTED_SECTION } from './config.ts'
 import { isAdoptedId } from './ids.ts'
 import type { Mapping } from './mapping.ts'
+import { acknowledgeMethods } from './runs/acknowledge.ts'
 import { ResumeHooks } from './runs/callbacks.ts'
 import { IntentReconciler } from './runs/intent-reconciler.ts'
 import type { AdoptedContext } from './runs/intents.ts'
-import { parkRows, replanRows, revertRows } from './runs/operator-actions.ts'
+import { deleteRow, parkRows, replanRows, revertRows } from './runs/operator-actions.ts'
 import type { ResolvedRow } from './runs/row-run.ts'
 import { AdoptedRows } from './runs/rows.ts'
 import { listRuns } from './runs/run-lists.ts'
@@ -64,6 +72,7 @@ export async function withAdoptedTables(
     ...routedById(store, rows),
     ...changes(context, reconciler),
     ...refused(store),
+    extend: (extension) => extendWithRows(context, extension),
     get warnings() {
       return [...store.warnings, ...rows.tables.warnings]
     },
@@ -89,6 +98,17 @@ export async function withAdoptedTables(
   }
 }
 
+/** Marks of runs and targets also apply to rows. */
+async function extendWithRows<T extends object>(
+  context: AdoptedContext,
+  extension: StoreExtension<T>,
+): Promise<T> {
+  const own = await context.store.extend(extension)
+  // Each extension is one object, so this is the store of acknowledgements.
+  const isMarks = (extension as object) === ACKNOWLEDGE_STORE
+  return isMarks ? (acknowledgeMethods(context, own as unknown as AcknowledgeStore) as T) : own
+}
+
 type Combined = Pick<
   Store,
   | 'runs'
@@ -105,6 +125,7 @@ type Combined = Pick<
 /** Lists and totals of the store and of all tables. */
 function combined(store: Store, rows: AdoptedRows): Combined {
   const claimedRows = async () => [...(await rows.loadLive()).byWorker.values()]
+  const isUnseen = ({ target }: ResolvedRow) => target.acknowledgedAt === null
   return {
     runs: (filter) => listRuns(store, rows, filter),
     runTotals: () => runTotals(store, rows),
@@ -126,11 +147,16 @@ function combined(store: Store, rows: AdoptedRows): Combined {
           .map(({ run }) => ({ run, target: null })),
       ].sort((a, b) => b.run.createdAt - a.run.createdAt)
     },
-    async idsEnding(suffix, kind) {
-      const own = await store.idsEnding(suffix, kind)
-      const all = [...own, ...(await rows.locator.idsEnding(suffix, kind))]
+    async idsEnding(text, kind) {
+      const isEnding = isIdEnding(text)
+      const lists = await Promise.all([
+        store.idsEnding(text, kind),
+        isEnding ? rows.locator.idsEnding(text.toLowerCase(), kind) : [],
+        rows.locator.idsOfKey(text, kind),
+      ])
+      const all = [...new Set(lists.flat())]
       // An id that is not found may be in a table that cannot be read now.
-      if (all.length === 0) rows.tables.throwIfUnreadable()
+      if (all.length === 0 && isEnding) rows.tables.throwIfUnreadable()
       return all
     },
     async observations() {
@@ -139,7 +165,7 @@ function combined(store: Store, rows: AdoptedRows): Combined {
     },
     async holdings() {
       const [own, theirs] = await Promise.all([store.holdings(), claimedRows()])
-      return [...own, ...theirs.map(toHolding)]
+      return [...own, ...theirs.filter(isUnseen).map(toHolding)]
     },
   }
 }
@@ -180,12 +206,16 @@ function routedById(store: Store, rows: AdoptedRows): RoutedById {
     async claimsOf(worker, after, limit) {
       if (!isAdoptedId(worker)) return store.claimsOf(worker, after, limit)
       const resolved = after === null ? await rows.claimOf(worker) : null
-      return resolved ? [toHeldTarget(resolved)] : []
+      // Recovery leaves alone what an operator acknowledged.
+      return resolved?.target.acknowledgedAt === null ? [toHeldTarget(resolved)] : []
     },
   }
 }
 
-type Changes = Pick<Store, 'applyVerdicts' | 'moveRun' | 'replan' | 'revert' | 'parkTargets'>
+type Changes = Pick<
+  Store,
+  'applyVerdicts' | 'moveRun' | 'replan' | 'retryRun' | 'revert' | 'parkTargets' | 'deleteRun'
+>
 
 /** Changes of runs and targets. Before a row is changed, what dead processes left unfinished is concluded. */
 function changes(context: AdoptedContext, reconciler: IntentReconciler): Changes {
@@ -201,10 +231,21 @@ function changes(context: AdoptedContext, reconciler: IntentReconciler): Changes
       if (!request.dryRun) await reconciler.reconcileIfDue()
       return replanRows(context, request)
     },
+    async retryRun({ run, actor, because, ...request }) {
+      if (!isAdoptedId(run)) return store.retryRun({ run, actor, because, ...request })
+      await reconciler.reconcileIfDue()
+      const selection = { statuses: [], reopen: true, dryRun: false } as const
+      await replanRows(context, { run, actor, because, action: 'retry', ...selection })
+    },
     async revert(request) {
       if (!isAdoptedId(request.run)) return store.revert(request)
       await reconciler.reconcileIfDue()
       return revertRows(context, request)
+    },
+    async deleteRun({ run, actor, because, ...request }) {
+      if (!isAdoptedId(run)) return store.deleteRun({ run, actor, because, ...request })
+      await reconciler.reconcileIfDue()
+      return deleteRow(context, { run, actor, because })
     },
     async applyVerdicts(verdicts, actor) {
       const isOwn = ({ held }: PendingVerdict): boolean => held.run.traits.origin === null
@@ -228,24 +269,13 @@ function changes(context: AdoptedContext, reconciler: IntentReconciler): Changes
   }
 }
 
-/** Rows are never added to a user's table or deleted. */
-function refused(store: Store): Pick<Store, 'retryRun' | 'rewind' | 'deleteRun'> {
-  const refuseRow = (id: Id, what: string): void => {
-    if (isAdoptedId(id))
-      throw new RefusedError(`${shortId(id)} is in an adopted table: it cannot be ${what}.`)
-  }
+/** How far a row is stands in the user's own columns. */
+function refused(store: Store): Pick<Store, 'rewind'> {
   return {
-    async retryRun(request) {
-      refuseRow(request.run, 'retried')
-      return store.retryRun(request)
-    },
     async rewind(request) {
-      refuseRow(request.target, 'rewound')
-      return store.rewind(request)
-    },
-    async deleteRun(request) {
-      refuseRow(request.run, 'deleted')
-      return store.deleteRun(request)
+      if (!isAdoptedId(request.target)) return store.rewind(request)
+      const id = shortId(request.target)
+      throw new RefusedError(`${id} is in an adopted table: it cannot be rewound.`)
     },
   }
 }

@@ -1,12 +1,13 @@
-import { cancelHint } from '../../../core/decide/allowed-actions.ts'
-import { isUnchanged } from '../../../core/decide/revert.ts'
-import { NotFoundError, RefusedError } from '../../../core/model/errors.ts'
+import { cancelHint, refuseDelete, throwIf } from '../../../operator/refusals.ts'
+import { isUnchanged } from '../../../operator/revert.ts'
+import { RefusedError, unknownRun, unknownTarget, UsageError } from '../../../core/model/errors.ts'
 import { shortId, type RunId, type TargetId } from '../../../core/model/id.ts'
 import { isLive, type Run } from '../../../core/model/run.ts'
-import { describeOrigin } from '../../../core/model/traits.ts'
+import { describeOrigin, runName } from '../../../core/model/traits.ts'
 import type { TargetStatus } from '../../../core/model/target.ts'
 import type {
   AuditInfo,
+  DeleteResult,
   ReplanRequest,
   ReplanResult,
   RevertRequest,
@@ -16,23 +17,29 @@ import { applyOperation, type AdoptedContext } from './intents.ts'
 import type { ResolvedRow } from './row-run.ts'
 import { allRows, statusValuesIn } from './row-queries.ts'
 import { snapshotIn } from './row-hash.ts'
-import { changeFor } from './verdicts.ts'
+import { changeFor, NO_WORKER } from './verdicts.ts'
 import { requireParkedValue, requireStatusValue } from './status-mapping.ts'
 
 /** Operator actions on adopted rows. */
 
 const AUDIT_MAX = 10_000
 
+/** `retry`: from the start, so that it is queued, not interrupted. */
+type RowRequest = Omit<ReplanRequest, 'action'> & {
+  readonly action: ReplanRequest['action'] | 'retry'
+}
+
 /** Puts a row, or rows of a table of targets, back in the queue. */
 export async function replanRows(
   context: AdoptedContext,
-  request: ReplanRequest,
+  request: RowRequest,
 ): Promise<ReplanResult> {
   const run = await requireRun(context, request.run)
   const resolved = await selectRows(context, run, request)
   if (resolved.length === 0) return { targets: 0, reopened: false }
   const { mapping } = resolved[0]!.table
-  const statusValue = requireStatusValue(mapping, 'resume')
+  const [queued] = request.action === 'retry' ? mapping.statusValues.queued : []
+  const statusValue = queued ?? requireStatusValue(mapping, 'resume')
   const reopened = !isLive(run.status)
   if (request.dryRun) return { targets: resolved.length, reopened }
   let targets = 0
@@ -43,7 +50,7 @@ export async function replanRows(
 async function requeue(
   context: AdoptedContext,
   resolved: ResolvedRow,
-  { action, actor, because }: ReplanRequest,
+  { action, actor, because }: RowRequest,
   value: string,
 ): Promise<boolean> {
   const { mapping } = resolved.table
@@ -55,7 +62,7 @@ async function requeue(
     because,
     evidence: null,
     target: isRun ? null : resolved.target.id,
-    change: { status: value, finishedAt: null, error: null, owner: null, heartbeatAt: null },
+    change: { status: value, finishedAt: null, error: null, ...NO_WORKER },
     before: { targets: { [status]: 1 } },
     after: { targets: { planned: 1 } },
     reopens: true,
@@ -66,7 +73,7 @@ async function requeue(
 async function selectRows(
   { rows }: AdoptedContext,
   run: Run,
-  request: ReplanRequest,
+  request: RowRequest,
 ): Promise<ResolvedRow[]> {
   const { statuses, targets, groups, attemptsMax, reopen } = request
   const table = (await rows.tables.find(run.traits.origin!.table))!
@@ -143,6 +150,24 @@ async function restore(
   })
 }
 
+/** Deletes a row that has ended and has not changed. */
+export async function deleteRow(
+  context: AdoptedContext,
+  { run: id, actor, because }: AuditInfo & { readonly run: RunId },
+): Promise<DeleteResult> {
+  const run = await requireRun(context, id)
+  throwIf(refuseDelete(run, false))
+  const resolved = await context.rows.resolveId(id)
+  const change = 'delete' as const
+  const operation = { action: 'delete', actor, because, evidence: null, target: null, change }
+  const isDone =
+    resolved !== null &&
+    resolved.run.status === run.status &&
+    (await applyOperation(context, resolved, operation))
+  if (!isDone) throw new UsageError(`Run ${runName(run)} changed meanwhile: nothing was deleted.`)
+  return { targets: 1, items: 0 }
+}
+
 /** Parks targets of a table. Returns those that were open. */
 export async function parkRows(
   context: AdoptedContext,
@@ -152,8 +177,7 @@ export async function parkRows(
   const done: ParkedTarget[] = []
   for (const id of targets) {
     const resolved = await context.rows.resolveId(id)
-    if (!resolved)
-      throw new NotFoundError(`target ${id}`, '`unstuck show RUN` lists those that need attention.')
+    if (!resolved) throw unknownTarget(id)
     const { mapping } = resolved.table
     if (mapping.kind === 'runs') {
       throw new RefusedError(
@@ -173,7 +197,7 @@ export async function parkRows(
 
 async function requireRun({ rows }: AdoptedContext, id: RunId): Promise<Run> {
   const run = await rows.run(id)
-  if (!run) throw new NotFoundError(`run ${id}`, '`unstuck runs` lists them.')
+  if (!run) throw unknownRun(id)
   return run
 }
 
