@@ -30,6 +30,7 @@ export default defineConfig({
       },
       // If your runs write checkpoint files: a run whose file is not empty can be continued.
       checkpoint: (row) => `checkpoints/${row['id']}.json`,
+      // delete: true, // lets `unstuck clean --delete ID` delete ended rows
     },
   },
 })

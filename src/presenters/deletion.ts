@@ -1,6 +1,8 @@
+import { describeOrigin, runName, type RunOrigin } from '../core/model/traits.ts'
 import { hostname } from 'node:os'
 import { dirname } from 'node:path'
-import { refuseDelete, throwIf } from '../core/decide/allowed-actions.ts'
+import { ITEM_STORE } from '../features/items/store/store.ts'
+import { refuseDelete, throwIf } from '../operator/refusals.ts'
 import { messageOf, NotFoundError, UsageError } from '../core/model/errors.ts'
 import { shortId, type RunId } from '../core/model/id.ts'
 import { countTargets, type Run } from '../core/model/run.ts'
@@ -13,9 +15,10 @@ import {
 } from '../lib/files/data-folder.ts'
 import type { AssessedRun } from '../core/recovery/assess.ts'
 import type { OperatorContext } from '../core/recovery/context.ts'
-import { deleteRun } from '../core/recovery/operator-actions.ts'
+import { deleteRun } from '../operator/actions.ts'
 import type { Store } from '../core/store/store.ts'
 import { firstSentences, ROWS_MAX, type Sentence } from '../lib/text/sentence.ts'
+import { ROW_DELETION } from './action-result.ts'
 import { formatRunStatus, plural } from './format.ts'
 import { COMMAND_STORE } from '../features/commands/store/store.ts'
 
@@ -32,6 +35,8 @@ export type PlannedDeletion = {
 export type DeletedRun = {
   run: RunId
   source: string
+  /** The row that it was; null: a run of Unstuck's own tables. */
+  origin: RunOrigin | null
   targets: number
   items: number
   folders: string[]
@@ -73,12 +78,15 @@ export function deletionPlan(
   if (planned.length === 0)
     return [['Nothing to delete: no run is dead, and no ended run was cleaned.']]
   const lines = planned.map(({ run, ...counts }): Sentence => {
-    const what = describeContents({ ...counts, pages: run.counts.pages })
-    return [`- ${shortId(run.id)} of ${run.source}, `, formatRunStatus(run.status), `: ${what}`]
+    const { origin } = run.traits
+    const what = describeContents({ ...counts, origin, pages: run.counts.pages })
+    return [`- ${runName(run)} of ${run.source}, `, formatRunStatus(run.status), `: ${what}`]
   })
-  const stays = withItems ? '' : ' Their items stay.'
+  const ofRows = planned.some(({ run }) => run.traits.origin !== null)
+  const stays = withItems || ofRows ? '' : ' Their items stay.'
   return [
-    [`To be deleted for good: ${plural(planned.length, 'run')}.${stays}`],
+    [`To be deleted for good: ${plural(planned.length, 'run')}. This cannot be undone.${stays}`],
+    ...(ofRows ? [[ROW_DELETION]] : []),
     ...firstSentences(lines, '`--dry-run --json` lists them', ROWS_MAX),
   ]
 }
@@ -87,7 +95,7 @@ export function deletionPlan(
 export function deletionSentences({ deleted, left }: DeletionResult): readonly Sentence[] {
   const gone = deleted.map((one): Sentence => [`- ${deletionSummary(one, [], false)}`])
   const kept = left.map((run): Sentence => [
-    `- Run ${shortId(run.id)} of ${run.source} is unchanged: it changed meanwhile.`,
+    `- Run ${runName(run)} of ${run.source} is unchanged: it changed meanwhile.`,
   ])
   return [
     ...firstSentences(gone, '`unstuck history` lists them', ROWS_MAX),
@@ -102,22 +110,25 @@ export function deletionSummary(
   failures: readonly string[],
   dryRun: boolean,
 ): string {
-  const what = `Run ${shortId(run)} of ${source} with ${describeContents(counts)}`
+  const name = runName({ id: run, traits: counts })
+  const what = `Run ${name} of ${source} with ${describeContents(counts)}`
   return dryRun
-    ? `${what} would be deleted for good.`
+    ? `${what} would be deleted for good. This cannot be undone.`
     : [`${what} is deleted.`, ...failures].join(' ')
 }
 
 /** `3 targets, 12 pages, 2 items, its files in /data/.unstuck/runs/…` */
 function describeContents({
+  origin,
   targets,
   pages,
   items,
   folders,
-}: Pick<DeletedRun, 'targets' | 'items'> & {
+}: Pick<DeletedRun, 'targets' | 'items' | 'origin'> & {
   readonly pages?: number
   readonly folders: readonly string[]
 }): string {
+  if (origin !== null) return describeOrigin(origin)
   const parts = [plural(targets, 'target')]
   if (pages !== undefined) parts.push(plural(pages, 'page'))
   if (items > 0) parts.push(plural(items, 'item'))
@@ -151,7 +162,9 @@ async function deleteIfEnded(
   withItems: boolean,
 ): Promise<Omit<DeletedRun, 'folders'> | null> {
   try {
-    return { run: run.id, source: run.source, ...(await deleteRun(context, run, withItems)) }
+    const { id, source, traits } = run
+    const counts = await deleteRun(context, run, withItems)
+    return { run: id, source, origin: traits.origin, ...counts }
   } catch (error) {
     if (error instanceof UsageError || error instanceof NotFoundError) return null
     throw error
@@ -199,8 +212,9 @@ async function removeFolders(
 /** The number of items that each run saved last. */
 async function countItems(store: Store, runs: readonly Run[]): Promise<Map<RunId, number>> {
   const counts = new Map<RunId, number>()
+  const itemStore = await store.extend(ITEM_STORE)
   for (const source of new Set(runs.map((run) => run.source))) {
-    for (const { run, items } of await store.itemsByRun(source)) counts.set(run, items)
+    for (const { run, items } of await itemStore.itemsByRun(source)) counts.set(run, items)
   }
   return counts
 }

@@ -1,16 +1,31 @@
-import * as operatorActions from '../core/recovery/operator-actions.ts'
-import { refuseCancel, refuseRetry, throwIf } from '../core/decide/allowed-actions.ts'
-import { shortId, newId } from '../core/model/id.ts'
+import * as operatorActions from '../operator/actions.ts'
+import {
+  cancelSetting,
+  refuseCancel,
+  refuseMove,
+  refuseRetry,
+  throwIf,
+} from '../operator/refusals.ts'
+import { newId } from '../core/model/id.ts'
 import { isLive, type Run } from '../core/model/run.ts'
-import { describeOrigin } from '../core/model/traits.ts'
+import { describeOrigin, runName } from '../core/model/traits.ts'
 import { unstuckCommand } from '../lib/text/shell-command.ts'
-import type { ActionContext } from '../core/recovery/context.ts'
+import { assessRun } from '../core/recovery/assess.ts'
+import type { ActionContext, OperatorContext } from '../core/recovery/context.ts'
+import { loadWorkCommand } from './continuation.ts'
 import { plural } from './format.ts'
-import { makeResult, type ActionResult, undoByCancel, undoByRevert } from './action-result.ts'
-import { UsageError } from '../core/model/errors.ts'
+import {
+  makeResult,
+  type ActionResult,
+  NO_UNDO,
+  undoByCancel,
+  undoByRevert,
+} from './action-result.ts'
+import { RefusedError, UsageError } from '../core/model/errors.ts'
 import { checkSource } from '../lib/validate/source.ts'
 import type { Store } from '../core/store/store.ts'
 import type { SourcePolicies } from './policy-settings.ts'
+import { requeueStuckRow } from './stuck-rows.ts'
 
 /** Operator actions on one run, for all interfaces: the action, its sentences, and how to revert it. */
 
@@ -19,29 +34,57 @@ export type ActionRequest = { readonly dryRun: boolean; readonly because?: strin
 export async function cancel(
   context: ActionContext,
   run: Run,
-  { dryRun, because }: ActionRequest,
+  request: ActionRequest,
 ): Promise<ActionResult> {
-  const id = shortId(run.id)
   throwIf(refuseCancel(run))
   const claimed = run.counts.targets.in_progress
-  const ended = dryRun ? run : await operatorActions.cancel(context, run.id, because)
+  const ended = request.dryRun
+    ? run
+    : await operatorActions.cancel(context, run.id, request.because)
+  return endResult(run, ended, request, {
+    targets: claimed,
+    verb: 'cancel',
+    status: 'cancelled',
+    more: claimed > 0 && run.traits.continuedBy !== 'own-program' ? [describeClaimed(claimed)] : [],
+  })
+}
+
+/** Ends a row of a table of your own as failed. */
+export async function fail(
+  context: ActionContext,
+  run: Run,
+  request: ActionRequest,
+): Promise<ActionResult> {
+  throwIf(refuseMove(run, 'fail'))
+  const ended = request.dryRun ? run : await operatorActions.fail(context, run.id, request.because)
+  return endResult(run, ended, request, { targets: 0, verb: 'fail', status: 'failed', more: [] })
+}
+
+function endResult(
+  before: Run,
+  run: Run,
+  { dryRun, because }: ActionRequest,
+  {
+    verb,
+    status,
+    more,
+    targets,
+  }: { verb: string; status: string; more: readonly string[]; targets: number },
+): ActionResult {
+  const id = runName(run)
   const what = `Run ${id} of ${run.source}`
   return makeResult(dryRun, {
-    run: ended,
+    run,
     isOnRun: true,
-    targets: claimed,
+    targets,
     sentences: [
       dryRun
-        ? `${what}, ${run.status}, would be cancelled; its data would be kept.`
-        : `${what} is cancelled; its data is kept.`,
-      ...(run.traits.continuedBy === 'own-program'
-        ? [OWN_PROGRAM_CONTINUES]
-        : claimed > 0
-          ? [describeClaimed(claimed)]
-          : []),
+        ? `${what}, ${before.status}, would be ${status}; its data would be kept.`
+        : `${what} is ${status}; its data is kept.`,
+      ...(run.traits.continuedBy === 'own-program' ? [OWN_PROGRAM_CONTINUES] : more),
     ],
-    undo: undoByRevert([run.id]),
-    command: unstuckCommand('cancel', [id], { because }),
+    undo: undoByRevert([{ run: run.id, name: id }]),
+    command: unstuckCommand(verb, [id], { because }),
   })
 }
 
@@ -55,20 +98,23 @@ function describeClaimed(claimed: number): string {
 /** `To end it again: …`, or the setting that is missing for it. */
 function howToEndAgain(run: Run): string[] {
   if (run.traits.actions.includes('cancel'))
-    return [`To end it again: \`unstuck cancel ${shortId(run.id)}\``]
-  const { cancelSetting } = run.traits
-  return cancelSetting ? [`To end it again by hand, map ${cancelSetting} in the config.`] : []
+    return [`To end it again: \`unstuck cancel ${runName(run)}\``]
+  if (run.traits.hasTargets) return []
+  return [`To end it again by hand, map ${cancelSetting(run)} in the config.`]
 }
 
 export type ResumeResult = ActionResult & { readonly run: Run; readonly reopened: boolean }
 
 export async function resume(
-  context: ActionContext,
-  { id, status: before }: Run,
+  context: OperatorContext,
+  old: Run,
   { dryRun, because }: ActionRequest,
 ): Promise<ResumeResult> {
+  const { id, status: before } = old
+  if (before === 'running' && old.traits.origin && old.kind === 'single')
+    return resumeStuckRow(context, old, { dryRun, because })
   const { run, targets, reopened } = await operatorActions.resume(context, id, dryRun, because)
-  const short = shortId(id)
+  const short = runName(run)
   const what = `Run ${short} of ${run.source}`
   const are = dryRun ? 'would be' : targets === 1 ? 'is' : 'are'
   const sentences = [
@@ -85,9 +131,11 @@ export async function resume(
     sentences.push(
       origin
         ? `It is ${describeOrigin(origin)}, and continues when your own program takes it up.`
-        : 'It continues when its worker starts: `unstuck work MODULE`, or `begin` in your code.',
+        : (describeWait(run) ??
+            `It continues when its worker starts: \`${await loadWorkCommand(context, run.source)}\`, or \`begin\` in your code.`),
     )
   }
+  if (reopened && dryRun && run.traits.origin) sentences.push(NO_UNDO)
   if (reopened && !dryRun) sentences.push(...howToEndAgain(run))
   // Failed targets are open again, so the run cannot be restored as failed; only a cancelled one can be
   // restored.
@@ -99,9 +147,42 @@ export async function resume(
     targets,
     reopened,
     sentences,
-    undo: canUndo ? undoByCancel(id, 'Cancel it again') : null,
+    undo: canUndo ? undoByCancel(run, 'Cancel it again') : null,
     command: unstuckCommand('resume', [short], { because }),
   })
+}
+
+/** A row in progress that no program seems to work on. */
+async function resumeStuckRow(
+  context: OperatorContext,
+  old: Run,
+  { dryRun, because }: ActionRequest,
+): Promise<ResumeResult> {
+  const assessed = await assessRun(context, old)
+  const run = await requeueStuckRow(context, assessed, { dryRun, because })
+  const what = `Run ${runName(old)} of ${old.source}`
+  const { table } = old.traits.origin!
+  return makeResult(dryRun, {
+    run,
+    isOnRun: true,
+    targets: 0,
+    reopened: true,
+    sentences: [
+      dryRun
+        ? `${what}, which is running, would be put back in the queue of ${table}. ${NO_UNDO}`
+        : `${what} is ${run.status}: it continues when your own program takes it up.`,
+      OWN_PROGRAM_CONTINUES,
+    ],
+    undo: null,
+    command: unstuckCommand('resume', [runName(old)], { because }),
+  })
+}
+
+/** What a run of a paused source waits for; null for any other run. */
+export function describeWait({ paused, source }: Run): string | null {
+  return (
+    paused && `It waits until \`${unstuckCommand('unpause', [source])}\`: its source is paused.`
+  )
 }
 
 export type RetryResult = ActionResult & {
@@ -114,8 +195,9 @@ export async function retry(
   old: Run,
   { dryRun, because }: ActionRequest,
 ): Promise<RetryResult> {
-  const id = shortId(old.id)
+  const id = runName(old)
   const wasLive = isLive(old.status)
+  if (old.traits.origin) return retryRow(context, old, { dryRun, because })
   const command = unstuckCommand('retry', [id], { because })
   if (dryRun) {
     throwIf(refuseRetry(old, await operatorActions.otherLiveRun(context.store, old)))
@@ -126,14 +208,41 @@ export async function retry(
   }
   const next = await operatorActions.retry(context, old.id, because)
   const sentences = [
-    `Run ${shortId(next.id)} of ${next.source} is queued; it starts run ${id} over.`,
-    'It begins when a worker starts. Saved items stay.',
+    `Run ${runName(next)} of ${next.source} is queued; it starts run ${id} over.`,
+    `${describeWait(next) ?? 'It begins when a worker starts.'} Saved items stay.`,
   ]
   // A run that had ended before is unchanged; a live one was failed for the new one.
-  const undo = wasLive ? undoByRevert([old.id]) : undoByCancel(next.id, 'Cancel the new run')
+  const undo = wasLive
+    ? undoByRevert([{ run: old.id, name: runName(old) }])
+    : undoByCancel(next, 'Cancel the new run')
   const queued = { next, run: next, isOnRun: true, targets: 0, undo }
   return makeResult(dryRun, { ...queued, sentences, command })
 }
+
+/** A row stays one row: it goes back in the queue of its table, without its end and error. */
+async function retryRow(
+  { store, actor }: ActionContext,
+  old: Run,
+  { dryRun, because }: ActionRequest,
+): Promise<RetryResult> {
+  const name = runName(old)
+  throwIf(refuseRetry(old, null))
+  if (isLive(old.status) || old.status === 'succeeded')
+    throw new RefusedError(
+      `Run ${name} is ${old.status}: only what ended without success is retried.`,
+    )
+  const why = because ?? `retried by ${actor}`
+  if (!dryRun) await store.retryRun({ run: old.id, newRun: newId(), actor, because: why })
+  const run = (await store.run(old.id))!
+  const sentences = dryRun
+    ? [`Run ${name} of ${old.source}, which is ${old.status}, would be queued again. ${NO_UNDO}`]
+    : [`Run ${name} of ${old.source} is ${run.status} again.`, OWN_PROGRAM_TAKES_UP]
+  const command = unstuckCommand('retry', [name], { because })
+  const undo = run.traits.actions.includes('cancel') ? undoByCancel(run, 'Cancel it') : null
+  return makeResult(dryRun, { next: run, run, isOnRun: true, targets: 0, sentences, undo, command })
+}
+
+const OWN_PROGRAM_TAKES_UP = 'It continues when your own program takes it up.'
 
 export type RevertResult = ActionResult & { readonly run: Run; readonly undid: string }
 
@@ -143,7 +252,7 @@ export async function revert(
   { dryRun, because }: ActionRequest,
 ): Promise<RevertResult> {
   const { run, undid, targets } = await operatorActions.revert(context, id, dryRun, because)
-  const short = shortId(id)
+  const short = runName(run)
   const what = `"${undid === 'abandon' ? 'clean' : undid}" on run ${short} of ${run.source}`
   const back = targets > 0 ? `, with ${plural(targets, 'target')} back in the queue` : ''
   const sentences = dryRun
@@ -160,7 +269,7 @@ export async function revert(
     targets,
     undid,
     sentences,
-    undo: canUndo ? undoByCancel(id, 'Cancel it again') : null,
+    undo: canUndo ? undoByCancel(run, 'Cancel it again') : null,
     command: unstuckCommand('revert', [short], { because }),
   })
 }
@@ -168,7 +277,7 @@ export async function revert(
 /** It is passed in an environment variable, whose limit on Linux is 128 KB. */
 const INPUT_MAX = 100_000
 
-/** Queues a run of a command's source. `input`: any JSON, for its command. */
+/** Queues a run of a source, a crawl if its last run was one. `input`: any JSON, for its command. */
 export async function enqueueSource(
   store: Store,
   settings: SourcePolicies,
@@ -181,7 +290,24 @@ export async function enqueueSource(
       'The input is larger than 100 KB. Put it into a file, and its path into the input.',
     )
   }
+  const [last] = (await store.runs({ source, limit: 1 })).items
+  if (last && isOwnCrawl(last)) {
+    if (input === null) return enqueueLike(store, last)
+    throw new UsageError(`${source} is a crawl: it takes no input, its targets are in its module.`)
+  }
   const id = newId()
   await store.enqueue({ id, source, kind: 'single', policy: settings.policyFor(source), input })
+  return (await store.run(id))!
+}
+
+/** Its targets are planned by the worker that has its module. */
+function isOwnCrawl({ kind, traits }: Run): boolean {
+  return kind === 'crawl' && traits.origin === null && traits.items === 'items'
+}
+
+/** Queues a run of the same source, kind and policy. */
+export async function enqueueLike(store: Store, { source, kind, policy }: Run): Promise<Run> {
+  const id = newId()
+  await store.enqueue({ id, source, kind, policy })
   return (await store.run(id))!
 }

@@ -6,6 +6,7 @@ import {
   beginOne,
   claimOne,
   enqueueCrawl,
+  enqueueInterrupted,
   enqueueSingle,
   listTargets,
   savePage,
@@ -41,6 +42,9 @@ const ENDED = /has already ended: it is \w+\./
 const LIVE = /only what has ended|is not dead/
 const OTHER_LIVE = /already|which is queued/
 
+/** Refused wherever it is not offered. */
+const NOT_OFFERED: Readonly<Record<string, RegExp>> = { acknowledge: /nothing to acknowledge/ }
+
 const SITUATIONS: Readonly<Record<string, RunSituation>> = {
   queued: {
     offered: 'cancel',
@@ -57,7 +61,7 @@ const SITUATIONS: Readonly<Record<string, RunSituation>> = {
     },
   },
   'running, with failed and parked targets': {
-    offered: 'reset-failed unpark cancel',
+    offered: 'reset-failed unpark acknowledge cancel',
     refused: { revert: /nothing was done to it/, delete: LIVE },
     async arrange({ ctx: { store }, ...api }) {
       const run = await enqueueCrawl(store, 4)
@@ -68,7 +72,7 @@ const SITUATIONS: Readonly<Record<string, RunSituation>> = {
     },
   },
   'running, with a target that an operator parked': {
-    offered: 'unpark revert cancel',
+    offered: 'unpark acknowledge revert cancel',
     refused: { delete: LIVE },
     async arrange(api) {
       const run = await enqueueCrawl(api.ctx.store, 2)
@@ -97,12 +101,12 @@ const SITUATIONS: Readonly<Record<string, RunSituation>> = {
     arrange: (api) => endedCrawl(api, 'done'),
   },
   failed: {
-    offered: 'resume reset-failed unpark retry delete',
+    offered: 'resume reset-failed unpark acknowledge retry delete',
     refused: { cancel: ENDED, revert: /it failed by itself/ },
     arrange: (api) => endedCrawl(api, 'done', 'failed', 'parked'),
   },
   'failed, with parked targets only': {
-    offered: 'unpark retry delete',
+    offered: 'unpark acknowledge retry delete',
     refused: { cancel: ENDED, resume: /all that is left of it is parked/, revert: /by itself/ },
     arrange: (api) => endedCrawl(api, 'done', 'parked'),
   },
@@ -146,13 +150,13 @@ const SITUATIONS: Readonly<Record<string, RunSituation>> = {
     offered: 'cancel',
     refused: { revert: /nothing was done to it/ },
     async arrange({ ctx }) {
-      const run = await enqueueSingle(ctx.store)
+      const run = await enqueueInterrupted(ctx.store, 1)
       await ctx.database.advanceClock(100 * 3_600_000)
       return run
     },
   },
   cleaned: {
-    offered: 'resume retry revert delete',
+    offered: 'resume acknowledge retry revert delete',
     refused: { cancel: ENDED },
     async arrange(api) {
       const run = await SITUATIONS['dead by its age']!.arrange(api)
@@ -162,7 +166,16 @@ const SITUATIONS: Readonly<Record<string, RunSituation>> = {
   },
 }
 
-const RUN_ACTIONS = ['resume', 'reset-failed', 'unpark', 'retry', 'revert', 'cancel', 'delete']
+const RUN_ACTIONS = [
+  'resume',
+  'reset-failed',
+  'unpark',
+  'acknowledge',
+  'retry',
+  'revert',
+  'cancel',
+  'delete',
+]
 
 /** The dry run of an action; null when it is accepted, else the reason. */
 async function refusal({ ctx }: ApiClient, run: RunId, action: string): Promise<string | null> {
@@ -187,7 +200,7 @@ for (const [name, { offered, refused, arrange }] of Object.entries(SITUATIONS)) 
     assert.equal(found.join(' '), offered)
     for (const action of found) assert.equal(reasons[action], null, `${action} is offered`)
     for (const action of RUN_ACTIONS) {
-      const expected = refused[action]
+      const expected = refused[action] ?? NOT_OFFERED[offered.includes(action) ? '' : action]
       if (expected) assert.match(reasons[action] ?? 'accepted', expected, action)
       else assert.equal(reasons[action], null, action)
     }

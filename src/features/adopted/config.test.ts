@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
@@ -48,6 +48,9 @@ test('open() finds the files of a table beside the config, whatever folder it is
       ...${JSON.stringify(crawls)}, checkpoint: ({ id }) => 'checkpoints/' + id } } }`,
   )
   writeFileSync(path('checkpoints/1'), 'data')
+  // Longer ago than abandonAfter: nothing may be working on it.
+  const then = new Date('2026-01-01')
+  utimesSync(path('checkpoints/1'), then, then)
   const users = new DatabaseSync(path('users.db'))
   users.exec(`
     CREATE TABLE runs (id INTEGER PRIMARY KEY, status TEXT, began TEXT);

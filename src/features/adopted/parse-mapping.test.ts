@@ -38,7 +38,9 @@ function read(options: AdoptedOptions, base = DEFAULT_POLICY): Mapping {
 }
 
 test('a mapping is read as written, with defaults filled in', () => {
-  const { policy, statusValues, ...mapping } = read(RUNS)
+  const { policy, statusValues, deleteBlocked, ...mapping } = read(RUNS)
+  assert.match(deleteBlocked!, /set adopted\.courses\.delete to true/)
+  assert.equal(read({ ...RUNS, delete: true }).deleteBlocked, null)
   const functions = { checkpoint: undefined, outputDir: undefined, alive: undefined }
   assert.deepEqual(mapping, {
     name: 'courses',
@@ -78,7 +80,7 @@ test('reports all errors at once, each with its path and a suggestion', () => {
     kind: 'target',
     db: 'mysql://me:hunter2@h/x',
     columns: { id: 'id"; DROP', heartbeat: 'beat_at', page: 7 },
-    statuses: { active: [], planned: '', failed: ['x', 3] },
+    statuses: { active: [], planned: '', failed: ['x', 3.5] },
     checkpoint: 'checkpoints/7.json',
     alive: true,
     policy: { leese: '1m', lease: 'long' },
@@ -94,9 +96,9 @@ test('reports all errors at once, each with its path and a suggestion', () => {
     'adopted.courses.columns.id must be a name of letters',
     'adopted.courses.columns.status is missing: it must be a name',
     'adopted.courses.columns.page must be a name',
-    'adopted.courses.statuses.active must be a word, or a list of words',
-    'adopted.courses.statuses.planned must be a word, or a list of words',
-    'adopted.courses.statuses.failed must be a word, or a list of words',
+    'adopted.courses.statuses.active must be a word, a whole number, true or false, or a list',
+    'adopted.courses.statuses.planned must be a word, a whole number, true or false, or a list',
+    'adopted.courses.statuses.failed must be a word, a whole number, true or false, or a list',
     'adopted.courses.checkpoint must be a function of the row',
     'adopted.courses.alive must be a function of the row',
     'adopted.courses.policy has no leese; did you mean lease?',

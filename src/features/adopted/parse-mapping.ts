@@ -13,7 +13,9 @@ import {
   type AdoptedOptions,
   type AdoptedStatuses,
   type Mapping,
+  type StatusValue,
 } from './mapping.ts'
+import { isStatusValue, withError } from './status-values.ts'
 import { identifierMistake, splitTableName, tableNameMistake } from './identifiers.ts'
 
 type Field = keyof AdoptedColumns
@@ -22,12 +24,15 @@ type Status = keyof AdoptedStatuses
 const KINDS = ['runs', 'targets'] as const
 const OPTIONAL_COLUMNS = [
   'source',
+  'createdAt',
   'startedAt',
   'finishedAt',
   'error',
   'heartbeatAt',
   'activityAt',
   'owner',
+  'host',
+  'pid',
   'extracted',
   'skipped',
   'done',
@@ -35,7 +40,15 @@ const OPTIONAL_COLUMNS = [
   'checkpoint',
 ] as const
 /** Written, or used to identify the row: two of them must not share a column. */
-const DISTINCT_COLUMNS = ['id', 'status', 'finishedAt', 'error', 'owner', 'heartbeatAt'] as const
+const DISTINCT_COLUMNS = [
+  'id',
+  'status',
+  'finishedAt',
+  'error',
+  'owner',
+  'heartbeatAt',
+  'pid',
+] as const
 const END_STATUSES = ['succeeded', 'failed', 'cancelled', 'abandoned'] as const
 const STATUSES_BY_KIND: Readonly<Record<Mapping['kind'], readonly Status[]>> = {
   runs: ['active', 'queued', 'interrupted', ...END_STATUSES],
@@ -44,8 +57,8 @@ const STATUSES_BY_KIND: Readonly<Record<Mapping['kind'], readonly Status[]>> = {
 const STATUSES = [...new Set(Object.values(STATUSES_BY_KIND).flat())]
 
 const COLUMN = v.custom<string>((name) => identifierMistake(name) === null, identifierMistake('')!)
-const VALUES_RULE = 'must be a word, or a list of words'
-const STATUS = v.custom<string | readonly string[]>(areStatusValues, VALUES_RULE)
+const VALUES_RULE = 'must be a word, a whole number, true or false, or a list of these'
+const STATUS = v.custom<AdoptedStatuses['active']>(areStatusValues, VALUES_RULE)
 const CALLBACK = v.optional(v.function('must be a function of the row'))
 const FOLDER_RULE = 'must be the path of a folder, or left out'
 
@@ -83,6 +96,7 @@ const ENTRY = object({
   onResume: CALLBACK,
   filesIn: v.optional(v.pipe(v.string(FOLDER_RULE), v.nonEmpty(FOLDER_RULE))),
   policy: v.optional(v.unknown()),
+  delete: v.optional(v.boolean('must be true or false')),
   timeZone: v.optional(
     v.custom<string>(isTimeZone, "must be the name of a time zone, as in 'Europe/Berlin'"),
   ),
@@ -114,11 +128,12 @@ export function parseMapping(
   const isTargets = typeof given['kind'] === 'string' && closest(given['kind'], KINDS) === 'targets'
   const kind = isTargets ? 'targets' : 'runs'
   const columns = parseColumns(given['columns'], kind, addMistake)
-  const statusValues = parseStatuses(given['statuses'], kind, addMistake)
+  const statusValues = parseStatuses(given['statuses'], { kind, columns }, addMistake)
   if (columns.checkpoint !== undefined && given['checkpoint'] !== undefined)
     addMistake(`.checkpoint is a function, and columns.checkpoint a column: leave one of them out`)
   if (given['onResume'] !== undefined && !canResume(statusValues))
     addMistake(`.onResume needs ${RESUME_STATUS_HINT}`)
+  if (given['delete'] === true && kind === 'targets') addMistake('.delete is of tables of runs')
   const policy = parsePolicy(given['policy'], base, { kind, statusValues }, addMistake)
   mistakes.push(...found)
   if (found.length > 0) return null
@@ -133,6 +148,11 @@ export function parseMapping(
     timeZone: valid.timeZone ?? 'UTC',
     hasExplicitTimeZone: valid.timeZone !== undefined,
     policy,
+    deleteBlocked: valid.delete
+      ? null
+      : kind === 'targets'
+        ? `${name} is a table of targets, from which nothing is deleted`
+        : `Rows of ${name} are not deleted: set ${at}.delete to true in the config to allow it`,
     checkpoint: valid.checkpoint,
     outputDir: valid.outputDir,
     filesIn: valid.filesIn,
@@ -169,6 +189,8 @@ function parseColumns(
     if (columns[field] !== undefined && other)
       addMistake(`.columns.${field} is the same column as ${other}`)
   }
+  if (columns['pid'] !== undefined && columns['host'] === undefined)
+    addMistake('.columns.pid needs columns.host: a process id means something on its own host only')
   const { checkpoint, ...others } = columns
   const shared = Object.entries(others).find(([, column]) => column === checkpoint)
   // The snapshot has only a digest of a checkpoint, but the value of the other columns.
@@ -186,7 +208,7 @@ const WRONG_KIND_HINTS = {
 
 function parseStatuses(
   given: unknown,
-  kind: Mapping['kind'],
+  { kind, columns }: Pick<Mapping, 'kind' | 'columns'>,
   addMistake: AddMistake,
 ): StatusValues {
   const statuses = isObject(given) ? given : {}
@@ -195,23 +217,29 @@ function parseStatuses(
   const usedValues = new Map<string, string>()
   const read = STATUSES.map((status): [Status, readonly string[]] => {
     const value = statuses[status]
-    const values = areStatusValues(value) ? [value].flat() : []
+    const values = areStatusValues(value) ? [value].flat().map(String) : []
     if (values.length > 0 && !STATUSES_BY_KIND[kind].includes(status))
       addMistake(`.statuses.${status} ${WRONG_KIND_HINTS[kind]}`)
-    for (const one of values) {
+    const parsed = values.map((one) => {
       const other = usedValues.get(one.toLowerCase()) ?? status
-      if (other !== status)
-        addMistake(`.statuses: ${JSON.stringify(one)} cannot mean both ${other} and ${status}`)
       usedValues.set(one.toLowerCase(), other)
-    }
-    return [status, values]
+      if (other === status) return one
+      const isEnd = other === 'succeeded' && status === 'failed'
+      if (isEnd && columns.error !== undefined) return withError(one)
+      const without = isEnd ? ' without columns.error, which tells such rows apart' : ''
+      addMistake(
+        `.statuses: ${JSON.stringify(one)} cannot mean both ${other} and ${status}${without}`,
+      )
+      return one
+    })
+    return [status, parsed]
   })
   return Object.fromEntries(read) as StatusValues
 }
 
-function areStatusValues(value: unknown): value is string | string[] {
+function areStatusValues(value: unknown): value is StatusValue | StatusValue[] {
   const values: readonly unknown[] = Array.isArray(value) ? value : [value]
-  return values.length > 0 && values.every((one) => typeof one === 'string' && one.trim() !== '')
+  return values.length > 0 && values.every(isStatusValue)
 }
 
 const RESUME_STATUS_HINT = 'a word to be written in statuses.interrupted or statuses.queued'

@@ -89,6 +89,7 @@ async function reconcileIntent(
 /** Compares the row with its values before the change and with the intended status. 'unsure': it is neither. */
 function outcomeOf({ entry }: Intent, row: AdoptedRow | null): boolean | 'unsure' {
   const snapshot = snapshotIn(entry)
+  if (!row && entry.action === 'delete') return true
   if (!row || !snapshot) return 'unsure'
   if (Object.entries(snapshot).every(([name, value]) => row.snapshot[name] === value)) return false
   const { statusValue } = entry.after as { statusValue?: unknown }

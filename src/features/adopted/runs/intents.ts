@@ -25,7 +25,8 @@ export type AdoptedContext = {
 export type RowOperation = AuditInfo & {
   readonly action: string
   readonly evidence: unknown
-  readonly change: RowChange
+  /** 'delete': the row is deleted. */
+  readonly change: RowChange | 'delete'
   /** Null: the row is a run. */
   readonly target: TargetId | null
   /** Further fields of the audit entry. */
@@ -107,7 +108,10 @@ type Attempt = RowTask & {
 async function attempt(task: RowTask, intent: NewIntent): Promise<Attempt> {
   const { resolved, operation } = task
   try {
-    const changed = await resolved.table.change(resolved.row, operation.change)
+    const { table, row } = resolved
+    const { change } = operation
+    const isDeleted = change === 'delete' && (await table.delete(row))
+    const changed = change !== 'delete' ? await table.change(row, change) : isDeleted ? row : null
     if (!changed) await throwIfUnchanged(resolved)
     return { ...task, intent, changed }
   } catch (error) {
@@ -187,8 +191,7 @@ function toIntent({ resolved, operation }: RowTask): NewIntent {
   const { mapping } = resolved.table
   const { actor, action, because, evidence, change, reopens = false } = operation
   const isRun = operation.target === null
-  const statusValue =
-    change.status ?? String(change.restore?.[mapping.columns.status] ?? row.status)
+  const snapshot = change === 'delete' ? row.snapshot : snapshotBefore(mapping, row, change)
   const id = newId()
   const ref = { table: mapping.name, key: row.key }
   const entry = {
@@ -204,17 +207,29 @@ function toIntent({ resolved, operation }: RowTask): NewIntent {
       ...operation.before,
       statusValue: row.status,
       ...ref,
-      snapshot: encodeSnapshot(snapshotBefore(mapping, row, change)),
+      kind: mapping.kind,
+      snapshot: encodeSnapshot(snapshot),
       intent: id,
     },
-    after: {
-      status: isRun ? runStatusOf(mapping, statusValue) : targetStatusOf(mapping, statusValue),
-      ...operation.after,
-      statusValue,
-      ...writtenValues(mapping, change),
-    },
+    after: change === 'delete' ? { status: 'deleted' } : valuesAfter(resolved, operation, change),
   }
   return { id, row: mapping.kind === 'runs' ? run.id : target.id, ref, entry, reopens }
+}
+
+function valuesAfter(
+  { table: { mapping }, row }: RowTask['resolved'],
+  operation: RowOperation,
+  change: RowChange,
+): Record<string, unknown> {
+  const statusValue =
+    change.status ?? String(change.restore?.[mapping.columns.status] ?? row.status)
+  const isRun = operation.target === null
+  return {
+    status: isRun ? runStatusOf(mapping, statusValue) : targetStatusOf(mapping, statusValue),
+    ...operation.after,
+    statusValue,
+    ...writtenValues(mapping, change),
+  }
 }
 
 /** A reverted row is not resumed. */

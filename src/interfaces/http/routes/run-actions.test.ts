@@ -6,6 +6,7 @@ import { shortId } from '../../../core/model/id.ts'
 import { createRunFolder } from '../../../lib/files/data-folder.ts'
 import { createApiClient, type ApiClient, textOf } from '../../../testing/api-client.ts'
 import {
+  itemsOf,
   listTargets,
   beginOne,
   claimOne,
@@ -147,14 +148,14 @@ describe('delete', { concurrency: 2 }, () => {
 
     const contents = `1 target, 3 items, its files in ${planned.folders[0]}`
     const run = `Run ${shortId(begun.run)} of a with ${contents}`
-    assert.equal(planned.summary, `${run} would be deleted for good.`)
+    assert.equal(planned.summary, `${run} would be deleted for good. This cannot be undone.`)
     assert.deepEqual({ ...planned, dryRun: false, summary: `${run} is deleted.` }, gone)
     assert.equal(gone.undo, null)
     assert.deepEqual([gone.targets, gone.items, gone.folders.length], [1, 3, 1])
     assert.ok(wrong.error.message.includes(`"${words}"`))
     assert.ok(!existsSync(outputDir))
     assert.equal(await store.run(begun.run), null)
-    assert.deepEqual(await store.items('a', null, 10), [])
+    assert.deepEqual(await itemsOf(store, 'a'), [])
     await api.get(path, 404)
   })
 

@@ -1,3 +1,4 @@
+import { runName } from '../../../core/model/traits.ts'
 import * as v from 'valibot'
 import { RefusedError, UsageError } from '../../../core/model/errors.ts'
 import { shortId } from '../../../core/model/id.ts'
@@ -12,20 +13,29 @@ import {
   planDeletion,
   type DeletedRun,
 } from '../../../presenters/deletion.ts'
+import { acknowledge } from '../../../presenters/acknowledge.ts'
 import { actionResultView, type ActionResult } from '../../../presenters/action-result.ts'
 import {
   cancel,
+  fail,
   resume,
   retry,
   revert,
   type ActionRequest,
 } from '../../../presenters/run-actions.ts'
 import { resetFailed, unpark } from '../../../presenters/target-actions.ts'
-import { findRun, findTargets } from '../../../presenters/find.ts'
+import { findRun, findRunToChange, findTargets } from '../../../presenters/find.ts'
 import { defineRoute } from '../../../contracts/route.ts'
-import { because, fullId, id, text, wholeNumber } from '../request-fields.ts'
+import {
+  acknowledgeFields,
+  because,
+  runRef,
+  targetRef,
+  text,
+  wholeNumber,
+} from '../request-fields.ts'
 
-const runParams = v.strictObject({ run: id })
+const runParams = v.strictObject({ run: runRef })
 const dryRun = v.optional(v.boolean(), false)
 const groups = v.optional(v.pipe(v.array(text), v.minLength(1), v.maxLength(50)))
 const TARGETS_MAX = 500
@@ -37,6 +47,7 @@ export const RUN_ACTION_ROUTES = [
     'cancel',
     'End a live run. Its workers stop at the end of their current page.',
   ),
+  runActionRoute(fail, 'fail', 'End a live row of a table of your own as failed.'),
   runActionRoute(resume, 'resume', 'Reopen an ended run. It continues from its last saved pages.'),
   runActionRoute(retry, 'retry', 'Queue a new run that starts this one over. Saved items stay.'),
   runActionRoute(revert, 'revert', 'Undo the last clean, cancel, fail or recovery of a run.'),
@@ -51,7 +62,7 @@ export const RUN_ACTION_ROUTES = [
     }),
     response: 'actionResult',
     async handle({ params, body, context }) {
-      const run = await findRun(context.store, params.run)
+      const run = await findRunToChange(context.store, params.run, 'reset-failed')
       return actionResultView(await resetFailed(context, [run], body))
     },
   }),
@@ -60,19 +71,30 @@ export const RUN_ACTION_ROUTES = [
     summary: 'Put parked and stuck targets back in the queue, from their last saved pages.',
     params: runParams,
     body: v.strictObject({
-      targets: v.optional(v.pipe(v.array(fullId), v.minLength(1), v.maxLength(TARGETS_MAX))),
+      targets: v.optional(v.pipe(v.array(targetRef), v.minLength(1), v.maxLength(TARGETS_MAX))),
       groups,
       dryRun,
     }),
     response: 'actionResult',
     async handle({ params, body, context }) {
-      const run = await findRun(context.store, params.run)
+      const run = await findRunToChange(context.store, params.run, 'unpark --run')
       const targets = body.targets && (await findTargets(context.store, body.targets))
       for (const target of targets ?? []) {
         if (target.run === run.id) continue
-        throw new UsageError(`Target ${shortId(target.id)} is not one of run ${shortId(run.id)}.`)
+        throw new UsageError(`Target ${shortId(target.id)} is not one of run ${runName(run)}.`)
       }
       return actionResultView(await unpark(context, [run], { ...body, targets }))
+    },
+  }),
+
+  defineRoute('POST /api/runs/:run/acknowledge', {
+    summary: 'Mark a failed run, and its failed, stuck and parked targets, as seen.',
+    params: runParams,
+    body: v.strictObject({ groups, ...acknowledgeFields }),
+    response: 'actionResult',
+    async handle({ params, body: { groups, ...options }, context }) {
+      const runs = [await findRun(context.store, params.run, 'acknowledge')]
+      return actionResultView(await acknowledge(context, { runs, groups }, options))
     },
   }),
 
@@ -81,7 +103,12 @@ export const RUN_ACTION_ROUTES = [
     params: runParams,
     body: v.strictObject({
       confirm: v.optional(
-        v.pipe(text, v.description('`delete ` and the last 8 digits of the run’s id')),
+        v.pipe(
+          text,
+          v.description(
+            '`delete ` and the last 8 digits of the run’s id, or the name of the row (`courses:4711`)',
+          ),
+        ),
       ),
       withItems: v.optional(v.boolean(), false),
       dryRun,
@@ -89,10 +116,10 @@ export const RUN_ACTION_ROUTES = [
     response: 'deletion',
     async handle({ params, body, context, server: { dataFolder: base } }) {
       const { withItems, dryRun } = body
-      const run = await findRun(context.store, params.run)
+      const run = await findRunToChange(context.store, params.run, 'clean --delete')
       const chosen = selectRuns(await classifyRuns(context), [run], true)
       const planned = await planDeletion(context.store, [run], { base, withItems })
-      const command = unstuckCommand('clean', [shortId(run.id)], { delete: true, withItems })
+      const command = unstuckCommand('clean', [runName(run)], { delete: true, withItems })
       const [{ targets, items, folders }] = planned as [(typeof planned)[number]]
       const view = (one: DeletedRun, failures: string[]) => ({
         ...one,
@@ -104,10 +131,11 @@ export const RUN_ACTION_ROUTES = [
         command,
       })
       if (dryRun) {
-        const plan = { run: run.id, source: run.source, targets, items, folders: [...folders] }
-        return view(plan, [])
+        const { id, source, traits } = run
+        const plan = { run: id, source, origin: traits.origin, targets, items }
+        return view({ ...plan, folders: [...folders] }, [])
       }
-      const words = `delete ${shortId(run.id)}`
+      const words = `delete ${runName(run)}`
       if (body.confirm !== words) {
         throw new UsageError(`Nothing was deleted: confirm must be "${words}".`)
       }
@@ -115,7 +143,7 @@ export const RUN_ACTION_ROUTES = [
       const { deleted, failures } = await applyDeletion(context, planned, { dead, withItems })
       const [gone] = deleted
       if (!gone) {
-        throw new RefusedError(`Run ${shortId(run.id)} changed meanwhile: it was left alone.`)
+        throw new RefusedError(`Run ${runName(run)} changed meanwhile: it was left alone.`)
       }
       return view(gone, failures)
     },
@@ -133,7 +161,9 @@ function runActionRoute(
     params: runParams,
     body: v.strictObject({ dryRun, because }),
     response: 'actionResult',
-    handle: async ({ params, body, context }) =>
-      actionResultView(await act(context, await findRun(context.store, params.run), body)),
+    async handle({ params, body, context }) {
+      const run = await findRunToChange(context.store, params.run, verb)
+      return actionResultView(await act(context, run, body))
+    },
   })
 }
