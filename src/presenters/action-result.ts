@@ -1,9 +1,11 @@
+import { runName } from '../core/model/traits.ts'
 import type { Run } from '../core/model/run.ts'
 import { runView } from './view.ts'
 import type { Undo, ApiCall, Verdict } from './results.ts'
 import { shortId, type RunId } from '../core/model/id.ts'
 import type { Target } from '../core/model/target.ts'
 import { unstuckCommand } from '../lib/text/shell-command.ts'
+import { targetRef } from './format.ts'
 import { firstSentences, type Sentence } from '../lib/text/sentence.ts'
 
 /** What an operator action on one run, or on targets, changed or would change. */
@@ -20,6 +22,14 @@ export type ActionResult = {
   /** The same on the command line. */
   readonly command: string
 }
+
+/** What goes with a deleted row of a table of your own. */
+export const ROW_DELETION =
+  'Rows of other tables that refer to it are deleted too, or prevent this, as your foreign keys say.'
+
+/** Of a row of your own that goes back in the queue. */
+export const NO_UNDO =
+  'This cannot be reverted: it belongs to your own program then; `unstuck history` keeps what stood in the row.'
 
 export const NOTHING_CHANGED = 'Nothing was changed.'
 
@@ -49,42 +59,53 @@ export function actionResultView(result: ActionResult) {
 /** Verdicts that take targets from a run or end it. A run that only continues needs no undo. */
 const REVERTIBLE: readonly string[] = ['park', 'hold', 'fail', 'retry', 'abandon']
 
+/** A run with its name in commands. */
+export type NamedRun = { readonly run: RunId; readonly name: string }
+
 /** Of what was applied: the runs that something was taken from, each once. */
-export function revertibleRuns(verdicts: readonly Verdict[]): RunId[] {
+export function revertibleRuns(verdicts: readonly Verdict[]): NamedRun[] {
   const reverted = verdicts.filter(
     ({ action, outcome }) => outcome === 'applied' && REVERTIBLE.includes(action),
   )
-  return [...new Set(reverted.map(({ run }) => run))]
+  const named = new Map(reverted.map((one) => [one.run, nameOf(one)]))
+  return [...named].map(([run, name]) => ({ run, name }))
+}
+
+/** The name of a verdict's run. */
+export function nameOf({ run, subject }: Verdict): string {
+  return subject.kind === 'target' ? shortId(run) : subject.name
 }
 
 /** The command that reverts each of these runs. */
-export function undoSentences(runs: readonly RunId[]): readonly Sentence[] {
-  const sentences = runs.map((run): Sentence => [
-    `Undo: \`${unstuckCommand('revert', [shortId(run)])}\``,
+export function undoSentences(runs: readonly NamedRun[]): readonly Sentence[] {
+  const sentences = runs.map(({ name }): Sentence => [
+    `Undo: \`${unstuckCommand('revert', [name])}\``,
   ])
   return firstSentences(sentences, '`unstuck history` lists what can be undone')
 }
 
 /** `revert` for each of these runs; null when there is none. */
-export function undoByRevert(runs: readonly RunId[]): Undo | null {
+export function undoByRevert(runs: readonly NamedRun[]): Undo | null {
   if (runs.length === 0) return null
   return {
     label: runs.length === 1 ? 'Revert' : `Revert all ${runs.length}`,
-    calls: runs.map((run) => call(`/api/runs/${run}/revert`)),
-    command: runs.map((run) => unstuckCommand('revert', [shortId(run)])).join(' && '),
+    calls: runs.map(({ run }) => call(`/api/runs/${run}/revert`)),
+    command: runs.map(({ name }) => unstuckCommand('revert', [name])).join(' && '),
   }
 }
 
-export function undoByCancel(run: RunId, label: string): Undo {
+export function undoByCancel(run: Run, label: string): Undo {
   return {
     label,
-    calls: [call(`/api/runs/${run}/cancel`)],
-    command: unstuckCommand('cancel', [shortId(run)]),
+    calls: [call(`/api/runs/${run.id}/cancel`)],
+    command: unstuckCommand('cancel', [runName(run)]),
   }
 }
 
 /** Open targets that were parked go back in the queue as they were. */
-export function undoByUnpark(targets: readonly Pick<Target, 'id' | 'run'>[]): Undo | null {
+export function undoByUnpark(
+  targets: readonly Pick<Target, 'id' | 'run' | 'origin'>[],
+): Undo | null {
   if (targets.length === 0) return null
   const byRun = Map.groupBy(targets, ({ run }) => run)
   return {
@@ -104,7 +125,7 @@ export const TARGETS_MAX = 500
  * again: only a worker sets these statuses.
  */
 export function undoByPark(
-  targets: readonly Pick<Target, 'id' | 'status' | 'lastError'>[],
+  targets: readonly Pick<Target, 'id' | 'origin' | 'status' | 'lastError'>[],
 ): Undo | null {
   const isParked = targets.every(({ status }) => status === 'parked')
   if (targets.length === 0 || targets.length > TARGETS_MAX || !isParked) return null
@@ -123,10 +144,10 @@ const BECAUSE_MAX = 500
 /** The same action on the command line. */
 export function commandOnTargets(
   name: string,
-  targets: readonly Pick<Target, 'id'>[],
+  targets: readonly Pick<Target, 'id' | 'origin'>[],
   options: Parameters<typeof unstuckCommand>[2] = {},
 ): string {
-  const ids = targets.map(({ id }) => shortId(id))
+  const ids = targets.map(targetRef)
   return unstuckCommand(name, ids, options)
 }
 

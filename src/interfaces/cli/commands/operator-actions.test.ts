@@ -162,7 +162,7 @@ describe('resume', { concurrency: 2 }, () => {
         for (const [run, code, why] of [
           [done.run, 1, /is succeeded, and nothing of it is left to do/],
           [parked, 1, new RegExp(`is parked\\..*\`unstuck unpark --run ${shortId(parked)}\``, 's')],
-          [old.run, 5, new RegExp(`run ${shortId(newer)}, which is queued`)],
+          [old.run, 5, new RegExp(`already queued: run ${shortId(newer)}`)],
         ] as const) {
           assert.match((await ctx.cli(['resume', run, ...more], code)).stderr, why)
         }
@@ -306,6 +306,7 @@ describe('reset-failed', { concurrency: 2 }, () => {
         stdout,
         /^1 target of run \w{8} of shop would be back in the queue, and the run would be open again\.$/m,
       )
+      assert.match(stdout, /^A reset cannot be reverted\.$/m)
     })
     assert.deepEqual(await ctx.json(['reset-failed', '--yes']), {
       items,
@@ -343,7 +344,10 @@ describe('reset-failed', { concurrency: 2 }, () => {
     const { run } = await endedCrawl(ctx)
     await assertUnchanged(ctx, async () => {
       const { stderr } = await ctx.cli(['reset-failed'], 2)
-      assert.match(stderr, /Put 1 failed target of 1 run back in the queue\?.*add --yes/)
+      assert.match(
+        stderr,
+        /Put 1 failed target of 1 run back in the queue\? This cannot be reverted\..*add --yes/,
+      )
     })
     const newer = await enqueueCrawl(ctx.store, 1)
     await assertUnchanged(ctx, async () => {

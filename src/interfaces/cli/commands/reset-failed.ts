@@ -3,11 +3,11 @@ import type { Run } from '../../../core/model/run.ts'
 import type { Store } from '../../../core/store/store.ts'
 import { resetFailed } from '../../../presenters/target-actions.ts'
 import { confirm } from '../confirm.ts'
-import { findRun, findTargets } from '../../../presenters/find.ts'
+import { findRunToChange, findTargets } from '../../../presenters/find.ts'
 import { describeUnknownGroups } from '../unknown-groups.ts'
 import { plural } from '../../../presenters/format.ts'
 import { defineCommand, presentAction } from '../../../contracts/command.ts'
-import { argument, option } from '../../../contracts/options.ts'
+import { argument, option, SHARED_OPTIONS } from '../../../contracts/options.ts'
 
 export const command = defineCommand({
   examples: [
@@ -15,17 +15,21 @@ export const command = defineCommand({
     'unstuck reset-failed --max-attempts 3 --group CA TX  # only those with at most three attempts',
     'unstuck reset-failed 4f2a91bc --yes',
   ],
-  args: { run: argument.optional('the run; without it the newest run of each source') },
+  args: {
+    run: argument.optional(
+      'the run, or a source: its live run; default: the newest of each source',
+    ),
+  },
   options: {
-    source: option.text('SOURCE', 'only the newest run of this source'),
+    source: SHARED_OPTIONS.source,
     target: option.texts(
       'TARGET',
       'with a run: only these targets, by their last 8 digits or full ids',
     ),
-    group: option.texts('GROUP', 'only targets of these groups'),
+    group: SHARED_OPTIONS.groups,
     maxAttempts: option.count('N', 'only targets with at most N attempts', undefined),
-    dryRun: option.flag('print what would be done, and change nothing'),
-    yes: option.flag('do not ask', '-y'),
+    dryRun: SHARED_OPTIONS.dryRun,
+    yes: SHARED_OPTIONS.yes,
   },
 
   async run({ args, options, openContext, output }) {
@@ -38,7 +42,7 @@ export const command = defineCommand({
     const runs =
       args.run === undefined
         ? await newestRunsWithFailures(store, options.source)
-        : [await findRun(store, args.run)]
+        : [await findRunToChange(store, args.run, 'reset-failed')]
     const warning = await describeUnknownGroups(store, runs, options.group)
     if (warning && runs.length > 0) output.note(warning)
     const named = await findTargets(store, options.target)
@@ -50,7 +54,7 @@ export const command = defineCommand({
     const planned = await resetFailed(context, runs, { ...chosen, dryRun: true })
     const matching = planned.items.filter(({ targets }) => targets > 0)
     const total = planned.targets
-    const question = `Put ${plural(total, 'failed target')} of ${plural(matching.length, 'run')} back in the queue?`
+    const question = `Put ${plural(total, 'failed target')} of ${plural(matching.length, 'run')} back in the queue? This cannot be reverted.`
     const yes = { yes: options.yes, alternative: 'add --yes, or --dry-run for a preview' }
     const agreed = total > 0 && !options.dryRun && (await confirm(output, question, yes))
     const changed = runs.filter(({ id }) => matching.some(({ run }) => run === id))
