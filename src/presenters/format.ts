@@ -1,10 +1,11 @@
+import { shortId } from '../core/model/id.ts'
 import type { Severity } from '../core/decide/health.ts'
-import type { Run, RunStatus } from '../core/model/run.ts'
-import { describeOrigin, type RunOrigin } from '../core/model/traits.ts'
+import { countTargets, type Run, type RunStatus } from '../core/model/run.ts'
+import { describeOrigin, rowName, type RunOrigin, type RunTraits } from '../core/model/traits.ts'
 import type { TargetStatus } from '../core/model/target.ts'
 import { humanizeDuration, type Millis } from '../core/model/time.ts'
-import type { Evidence, Liveness } from '../core/model/worker.ts'
-import { runView } from './view.ts'
+import type { Liveness } from '../core/model/worker.ts'
+import type { AuditEntry, ListedRun } from './records.ts'
 import type { Style, Span } from '../lib/text/sentence.ts'
 
 export const SEVERITY_STYLE = {
@@ -58,7 +59,11 @@ export function formatLiveness(liveness: Liveness): Span {
   return { text: liveness, style: LIVENESS_STYLE[liveness] }
 }
 
-type ProcessRef = Pick<Evidence, 'pid' | 'host'> & { readonly label?: string | null }
+type ProcessRef = {
+  readonly pid: number | null
+  readonly host: string
+  readonly label?: string | null
+}
 
 /** `process 4711 on host-a`, or what a user's own table calls it. */
 export function formatProcess(one: ProcessRef): string {
@@ -70,9 +75,23 @@ export function formatProcessCell({ label, pid, host }: ProcessRef): string {
   return label ?? `${pid} on ${host}`
 }
 
-/** `portal-a`, or with the row of a table of your own: `portal-a (row 4711 of runs)`. */
+/** How a target is named in sentences and commands: `pages:17` for a row of your own, else the end of its id. */
+export function targetRef(target: {
+  readonly id: string
+  readonly origin?: RunOrigin | null | undefined
+}): string {
+  return rowName(target.origin ?? null) ?? shortId(target.id)
+}
+
+/** In a column: the own id of a row in full, else the end of the id. */
+export function formatRunId(id: string, origin: RunOrigin | null = null): string {
+  return rowName(origin) === null ? shortId(id) : origin!.key
+}
+
+/** `portal-a`, or with the table of your own: `portal-a (runs)`; with its row, where `formatRunId` does not show it. */
 export function formatSource(source: string, origin: RunOrigin | null): string {
-  return origin ? `${source} (${describeOrigin(origin)})` : source
+  if (origin === null) return source
+  return `${source} (${rowName(origin) === null ? describeOrigin(origin) : origin.table})`
 }
 
 /** When these runs continue: `a worker starts`, or for rows of tables of your own, when your program does. */
@@ -83,9 +102,18 @@ export function nextStartCondition(runs: readonly Pick<Run, 'traits'>[]): string
   return starters.has('worker') ? `a worker starts, or ${program}` : program
 }
 
+export function sentenceCase(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1)
+}
+
 /** `1 run`, `2 runs`. */
 export function plural(count: number, one: string, many = `${one}s`): string {
   return `${count} ${count === 1 ? one : many}`
+}
+
+/** `2 things need attention.` */
+export function needsAttention(count: number): string {
+  return `${plural(count, 'thing')} ${count === 1 ? 'needs' : 'need'} attention.`
 }
 
 /** `4 s ago`. Fractions of a second would only change the list at each refresh. */
@@ -94,15 +122,73 @@ export function formatAgo(at: Millis | null, now: Millis): string {
   return now - at < 1_000 ? 'now' : `${humanizeDuration(now - at)} ago`
 }
 
-/** `4 s`, for ages. */
-export function formatAge(ms: number): string {
-  return humanizeDuration(Math.max(1_000, ms))
+/** `in 4 s`, for what is to come. */
+export function formatIn(at: Millis, now: Millis): string {
+  return at - now < 1_000 ? 'now' : `in ${humanizeDuration(at - now)}`
 }
 
-/** `120/200`; with a plus while targets still come in: the total is not known yet. */
-export function formatDoneOfTotal(run: Run): string {
-  const { done, total } = runView(run)
-  return `${done}/${total}${run.plannedAt === null && run.kind === 'crawl' ? '+' : ''}`
+/** Null: unknown. */
+export function parseTime(at: string | null): Millis | null {
+  return at === null ? null : Date.parse(at)
+}
+
+/** A time of a run; null: it is not known. */
+export function knownTime({ traits }: Pick<Run, 'traits'>, at: Millis): Millis | null {
+  return traits.isUndated ? null : at
+}
+
+/** `4 s`, for ages. */
+export function formatAge(ms: number | null): string {
+  return ms === null ? '–' : humanizeDuration(Math.max(1_000, ms))
+}
+
+/** Targets for a crawl; for a run with one target what it reported, else 0/1. `total` is null if it is not known. */
+export function progressOf(run: Run): { done: number; total: number | null } {
+  if (run.progress) return { done: run.progress.done, total: run.progress.total }
+  const { targets } = run.counts
+  return { done: targets.done, total: run.kind === 'single' ? 1 : countTargets(run.counts) }
+}
+
+/** How far a run is. Its total may be unknown, and grows while targets still come in. */
+export type HowFar = Pick<ListedRun, 'done' | 'total' | 'planned' | 'kind'>
+
+export function howFar(run: Run): HowFar {
+  return { ...progressOf(run), planned: run.plannedAt !== null, kind: run.kind }
+}
+
+const isGrowing = ({ planned, kind }: HowFar): boolean => !planned && kind === 'crawl'
+
+/** `120/200`; `120/200+` while targets still come in; `3/?` where only what is done is known. */
+export function formatDoneOfTotal(far: HowFar): string {
+  return `${far.done}/${far.total ?? '?'}${isGrowing(far) ? '+' : ''}`
+}
+
+/** `42 %`, or why there is no share of the whole. */
+export function formatShareDone(far: HowFar): string {
+  if (isGrowing(far)) return 'still planning'
+  return far.total === null ? 'total unknown' : percent(far.done, far.total)
+}
+
+/** Empty while the total is not known. */
+export function barOf(far: HowFar): string {
+  return progressBar(far.done, isGrowing(far) ? 0 : (far.total ?? 0))
+}
+
+/** Saved pages; null: a row of a user's own table may not count them. */
+export function knownPages(
+  { pages }: Run['counts'],
+  { hasTargets }: Pick<RunTraits, 'hasTargets'>,
+): number | null {
+  return hasTargets || pages > 0 ? pages : null
+}
+
+/** `12 new, 0 updated, 5 unchanged, 2 skipped`; a row of a user's own table has fewer counters. */
+export function formatItems({ counts, traits }: Run): string {
+  const { itemsNew, itemsUpdated, itemsUnchanged, skipped } = counts
+  const saved = traits.hasTargets
+    ? `${itemsNew} new, ${itemsUpdated} updated, ${itemsUnchanged} unchanged`
+    : `${itemsNew + itemsUpdated} extracted`
+  return `${saved}, ${skipped} skipped`
 }
 
 const BAR_CELLS = 8
@@ -124,4 +210,46 @@ export function percent(done: number, total: number): string {
   if (total <= 0 || done <= 0) return '0 %'
   if (done >= total) return '100 %'
   return `${Math.max(1, Math.min(99, Math.round((100 * done) / total)))} %`
+}
+
+/** `8–11 min` */
+export function formatEta({ from, to }: { from: number; to: number }): string {
+  const [low, high] = [humanizeDuration(from * 1_000), humanizeDuration(to * 1_000)]
+  const [, unit] = high.split(' ')
+  if (low === high) return low
+  return low.endsWith(` ${unit}`) ? `${low.split(' ')[0]}–${high}` : `${low} – ${high}`
+}
+
+/** `target austin (91bc4f2a)`; the id alone where the key is not known. Of a row of your own, its own id. */
+export function targetName({
+  target,
+  key,
+  origin,
+}: Pick<AuditEntry, 'target' | 'key'> & {
+  readonly origin?: RunOrigin | null | undefined
+}): string {
+  const id = targetRef({ id: target!, origin })
+  return key === null || key === origin?.key ? `target ${id}` : `target ${key} (${id})`
+}
+
+/** What an entry of the audit trail is about: a run, a target, or by its name a source. */
+export function auditName(
+  entry: Pick<AuditEntry, 'run' | 'target' | 'key' | 'source' | 'before'>,
+): string {
+  const { run, target, source, before } = entry
+  if (run === null) return source
+  const origin = originOf(before)
+  if (target === null || isRunRow(before)) return `run ${rowName(origin) ?? shortId(run)}`
+  return targetName({ ...entry, origin })
+}
+
+/** An entry about a row of your own has its table and key. */
+export function originOf(before: unknown): RunOrigin | null {
+  const { table, key } = (before ?? {}) as Partial<RunOrigin>
+  return typeof table === 'string' && typeof key === 'string' ? { table, key } : null
+}
+
+/** Of a table in which each row is a run: that has one target, which its users do not know. */
+export function isRunRow(before: unknown): boolean {
+  return (before as { kind?: unknown } | null)?.kind === 'runs'
 }

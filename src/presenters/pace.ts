@@ -1,9 +1,10 @@
 import type { Millis } from '../core/model/time.ts'
 import type { Pace } from './records.ts'
-import { progressOf, countOpenTargets, type Run } from '../core/model/run.ts'
-import type { Sample } from '../core/model/sample.ts'
+import { progressOf } from './format.ts'
+import { countOpenTargets, type Run } from '../core/model/run.ts'
 import type { RunId } from '../core/model/id.ts'
 import type { Store } from '../core/store/store.ts'
+import { METRICS_STORE, type Sample } from '../features/metrics/store/store.ts'
 
 /** How far a run had come at one moment. */
 export type ProgressPoint = {
@@ -62,7 +63,8 @@ export type RecentSamples = ReadonlyMap<RunId, readonly Sample[]>
 
 /** Of all runs, as far as they matter for their pace now. */
 export async function recentSamples(store: Store, now: Millis): Promise<RecentSamples> {
-  const samples = await store.samples({ since: now - PACE_WINDOW_MS, until: now + 1 })
+  const metrics = await store.extend(METRICS_STORE)
+  const samples = await metrics.samples({ since: now - PACE_WINDOW_MS, until: now + 1 })
   return Map.groupBy(samples, ({ run }) => run)
 }
 
@@ -96,6 +98,9 @@ function markOf(run: Run, at: Millis): ProgressPoint {
 
 /** What is not done yet and will be; null while targets still come in. */
 function remainingTargets(run: Run): number | null {
-  if (run.progress) return Math.max(0, run.progress.total - run.progress.done)
+  if (run.progress) {
+    const { done, total } = run.progress
+    return total === null ? null : Math.max(0, total - done)
+  }
   return run.plannedAt === null ? null : countOpenTargets(run.counts)
 }

@@ -1,7 +1,7 @@
 import { closest } from '../core/model/closest.ts'
 import { UsageError } from '../core/model/errors.ts'
 import { shortId } from '../core/model/id.ts'
-import { countOpenTargets, countTargets, type Counts, type Run } from '../core/model/run.ts'
+import { countTargets, type Counts, type Run } from '../core/model/run.ts'
 import { TARGET_STATUSES } from '../core/model/target.ts'
 import type { Millis } from '../core/model/time.ts'
 import type { Store } from '../core/store/store.ts'
@@ -17,15 +17,22 @@ import {
   makeTable,
 } from '../lib/text/sentence.ts'
 import {
-  formatAge,
   formatAgo,
+  formatEta,
   formatRunStatus,
   formatTargetStatus,
   percent,
   plural,
+  barOf,
+  formatDoneOfTotal,
+  formatShareDone,
+  howFar,
   progressBar,
+  knownTime,
 } from './format.ts'
+import { paceOf, recentSamples } from './pace.ts'
 import type { PresentedList } from './presented.ts'
+import type { Pace } from './records.ts'
 import { countsView, runView } from './view.ts'
 
 export const PROGRESS_BY = ['group', 'page', 'status'] as const
@@ -38,6 +45,8 @@ export type Progress = {
   /** Of the selected groups, or of the whole run. */
   readonly counts: Counts
   readonly pages: readonly { readonly page: number; readonly targets: number }[]
+  /** Of a running run, as `status` and the dashboard have it; null: it is not running, or not known yet. */
+  readonly pace: Pace | null
 }
 
 type GroupProgress = { readonly group: string | null; readonly counts: Counts }
@@ -51,11 +60,13 @@ export async function measureProgress(
   { groups: wanted = [], by }: { groups?: readonly string[]; by?: Progress['by'] | undefined },
 ): Promise<Progress[]> {
   const found: Progress[] = []
+  const now = await store.now()
+  const samples = await recentSamples(store, now)
   for (const { run, groups } of await loadGroups(store, runs, wanted)) {
     const counts = wanted.length > 0 ? sumCounts(groups.map(({ counts }) => counts)) : run.counts
     const grouping = by ?? (groups.some(({ group }) => group !== null) ? 'group' : 'status')
     const pages = grouping === 'page' ? await countPages(store, run, wanted) : []
-    found.push({ run, by: grouping, groups, counts, pages })
+    found.push({ run, by: grouping, groups, counts, pages, pace: paceOf(samples, run, now) })
   }
   return found
 }
@@ -73,11 +84,11 @@ export function presentProgress(
 
 function progressView({ run, by, groups, counts, pages }: Progress) {
   const rows = {
-    group: () => groups.map(({ group, counts }) => ({ group, ...countsView(counts) })),
+    group: () => groups.map(({ group, counts }) => ({ group, ...countsView(counts, run.traits) })),
     status: () => TARGET_STATUSES.map((status) => ({ status, targets: counts.targets[status] })),
     page: () => [...pages],
   }[by]()
-  return { run: runView(run), counts: countsView(counts), by, rows }
+  return { run: runView(run), counts: countsView(counts, run.traits), by, rows }
 }
 
 function progressSections(progress: Progress, now: Millis): Section[] {
@@ -86,14 +97,14 @@ function progressSections(progress: Progress, now: Millis): Section[] {
     { text: run.source, style: 'strong' },
     ` ${shortId(run.id)}, `,
     formatRunStatus(run.status),
-    `, last activity ${formatAgo(run.lastActivityAt, now)}`,
+    `, last activity ${formatAgo(knownTime(run, run.lastActivityAt), now)}`,
   ]
   const rows: (readonly [string, number])[] =
     by === 'status'
       ? TARGET_STATUSES.map((status) => [formatTargetStatus(status).text, counts.targets[status]])
       : pages.map(({ page, targets }) => [String(page), targets])
   return [
-    { heading: null, sentences: [title, [headline(run, counts, now)]] },
+    { heading: null, sentences: [title, [headline(progress)]] },
     by === 'group'
       ? groupsSection(null, groups, Infinity)
       : {
@@ -104,36 +115,32 @@ function progressSections(progress: Progress, now: Millis): Section[] {
   ]
 }
 
-function headline(run: Run, counts: Counts, now: Millis): string {
-  const view = countsView(counts)
-  const whole = counts === run.counts ? runView(run) : view
+function headline({ run, counts, pace }: Progress): string {
+  const view = countsView(counts, run.traits)
+  // Groups get targets as long as the run does.
+  const far = {
+    ...(counts === run.counts ? howFar(run) : view),
+    planned: run.plannedAt !== null,
+    kind: run.kind,
+  }
   const parts = [
-    `${progressBar(whole.done, whole.total)} ${whole.done}/${whole.total}, ${percent(whole.done, whole.total)}`,
-    plural(view.pages, 'page'),
+    `${barOf(far)} ${formatDoneOfTotal(far)}, ${formatShareDone(far)}`,
+    ...(view.pages === null ? [] : [plural(view.pages, 'page')]),
     plural(view.extracted, 'item'),
   ]
-  if (run.plannedAt === null && run.kind === 'crawl') parts.push('targets still come in')
-  const ranMs = (run.finishedAt ?? now) - (run.startedAt ?? now)
-  if (ranMs > 0 && view.pages > 0)
-    parts.push(`${Math.round((view.pages * 60_000) / ranMs)} pages/min`)
-  const leftMs = timeLeft(run, counts, now)
-  if (leftMs !== null) parts.push(`about ${formatAge(leftMs)} left`)
+  // The pace of some groups is not known.
+  if (counts === run.counts) parts.push(...rates(run, pace))
   return parts.join(', ')
 }
 
-/** Before this share is done, an estimate of the time left is noise. */
-const ETA_MIN_SHARE = 0.02
-const MOVING_WITHIN_MS = 60_000
-
-/** Estimates the time left by the pace so far. Null if that would be no better than a guess. */
-function timeLeft(run: Run, counts: Counts, now: Millis): number | null {
-  const isMoving = run.status === 'running' && now - run.lastActivityAt < MOVING_WITHIN_MS
-  if (!isMoving || run.plannedAt === null || run.startedAt === null) return null
-  const total = run.progress?.total ?? countTargets(counts)
-  const open = run.progress ? total - run.progress.done : countOpenTargets(counts)
-  const ended = total - open
-  if (open <= 0 || ended <= 0 || ended / total < ETA_MIN_SHARE) return null
-  return ((now - run.startedAt) * open) / ended
+/** Of a running run the pace of the last minutes, of an ended one the mean. */
+function rates({ counts, startedAt, finishedAt }: Run, pace: Pace | null): string[] {
+  const ranMs = finishedAt === null || startedAt === null ? 0 : finishedAt - startedAt
+  const mean = ranMs > 0 && counts.pages > 0 ? (counts.pages * 60_000) / ranMs : null
+  // A wrapped command may report targets alone.
+  const rate = counts.pages > 0 ? (pace?.pagesPerMinute ?? mean) : null
+  const eta = pace?.etaSeconds ? [`about ${formatEta(pace.etaSeconds)} left`] : []
+  return [...(rate === null ? [] : [`${Math.round(rate)} pages/min`]), ...eta]
 }
 
 function sharesTable(header: string, rows: readonly (readonly [string, number])[]): Table {
@@ -159,7 +166,7 @@ export function groupsSection(
       (a, b) => failures(b) - failures(a) || countTargets(b.counts) - countTargets(a.counts),
     )
     .slice(0, max)
-    .map(({ group, counts }) => ({ group, ...countsView(counts) }))
+    .map(({ group, counts }) => ({ group, ...countsView(counts, { hasTargets: true }) }))
   const failureCell = (count: number): Cell => ({
     text: String(count),
     style: count > 0 ? 'bad' : 'dim',
@@ -170,7 +177,7 @@ export function groupsSection(
       flex('GROUP', ({ group }) => group ?? '(none)'),
       right('DONE', ({ done, total }) => `${done}/${total}`),
       left('', ({ done, total }) => progressBar(done, total), 2),
-      right('WORKING', (view) => String(view.in_progress), 4),
+      right('IN PROGRESS', (view) => String(view.in_progress), 4),
       right('FAILED', ({ failed }) => failureCell(failed)),
       right('PARKED', ({ parked }) => failureCell(parked)),
       right('STUCK', ({ stuck }) => failureCell(stuck), 1),
@@ -247,6 +254,7 @@ function sumCounts(all: readonly Counts[]): Counts {
     itemsUpdated: total((counts) => counts.itemsUpdated),
     itemsUnchanged: total((counts) => counts.itemsUnchanged),
     skipped: total((counts) => counts.skipped),
+    errors: total((counts) => counts.errors),
     refused: total((counts) => counts.refused),
   }
 }

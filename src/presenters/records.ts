@@ -16,21 +16,23 @@ export type Run = {
   readonly source: string
   /** Where it stands. */
   readonly status: RunStatus
-  /** When it was queued or begun. */
-  readonly createdAt: Timestamp
+  /** When it was queued or begun; null: unknown, as that of some rows of a table of your own. */
+  readonly createdAt: Timestamp | null
   /** When it was first claimed; null before. */
   readonly startedAt: Timestamp | null
   /** When it ended; null before. */
   readonly finishedAt: Timestamp | null
-  /** When a worker last saved or reported something. */
-  readonly lastActivityAt: Timestamp
+  /** When a worker last saved or reported something; null: unknown, as that of some rows. */
+  readonly lastActivityAt: Timestamp | null
   /** Finished targets; of a run with one target, what it reported. */
   readonly done: number
-  /** All targets known; of a run with one target, what it reported, else 1. */
-  readonly total: number
+  /** All targets known; of a run with one target, what it reported, else 1; null if it reported `done` alone. */
+  readonly total: number | null
   /** Items saved as new or changed. */
   readonly extracted: number
-  /** Records that pages left out, and items that had not changed. */
+  /** Items seen again that had not changed. */
+  readonly unchanged: number
+  /** What pages reported as left out. */
   readonly skipped: number
   /** 1, and one more each time it was resumed. */
   readonly attempt: number
@@ -42,6 +44,8 @@ export type Run = {
   readonly resumable: boolean
   /** The run that this one repeats from the beginning. */
   readonly retryOf: string | null
+  /** An operator acknowledged how it ended: it no longer needs attention. */
+  readonly acknowledged: boolean
   /** The row of a table of your own that it is; null for a run of Unstuck's own tables. */
   readonly origin: RunOrigin | null
   /** In a list: its error is longer than what is here. */
@@ -60,8 +64,8 @@ export type RunOwner = {
 
 /** A run in a list. */
 export type ListedRun = Run & {
-  /** Saved pages. */
-  readonly pages: number
+  /** Saved pages; null: a row of a table of your own that does not count them. */
+  readonly pages: number | null
   /** False while targets still come in: `total` is not final. */
   readonly planned: boolean
   /** `single`: a run from `begin` or a wrapped command, with one target. */
@@ -95,14 +99,14 @@ export type Owner = {
   readonly worker: string
   /** The host that it runs on. */
   readonly host: string
-  /** Its process id. */
-  readonly pid: number
+  /** Its process id; null: of a row of a table of your own none is known. */
+  readonly pid: number | null
   /** Its name in a table of your own, where it has no other. */
   readonly label: string | null
-  /** When it started. */
-  readonly startedAt: Timestamp
-  /** Its last heartbeat. */
-  readonly lastHeartbeatAt: Timestamp
+  /** When it started; null: unknown, as that of some rows. */
+  readonly startedAt: Timestamp | null
+  /** Its last heartbeat; null: of a row of a table of your own none is known. */
+  readonly lastHeartbeatAt: Timestamp | null
   /** Whether it is alive. */
   readonly liveness: Liveness
   /** The reason for `liveness`. */
@@ -147,8 +151,10 @@ export type AssessedRun = Omit<Run, 'owner'> & {
 export type Subject = {
   /** `row`: of a table of your own. */
   readonly kind: 'run' | 'target' | 'row'
-  /** `target 91bc4f2a of shop` */
+  /** `target austin (91bc4f2a) of shop` */
   readonly label: string
+  /** As commands take it: `courses:4711` for a row, else the end of the id. */
+  readonly name: string
 }
 
 /** A target: one listing, address or other unit of work of a run. */
@@ -157,6 +163,8 @@ export type Target = Checkpoint & {
   readonly id: string
   /** The id of its run. */
   readonly run: string
+  /** The row of a table of your own that it is; null for a target of Unstuck's own tables. */
+  readonly origin: RunOrigin | null
   /** Names it within its run. */
   readonly key: string
   /** Its group, if it has one. */
@@ -177,6 +185,8 @@ export type Target = Checkpoint & {
   readonly lastError: string | null
   /** When it was done or given up; null before. */
   readonly finishedAt: Timestamp | null
+  /** An operator acknowledged that it failed, is stuck or parked: it no longer needs attention. */
+  readonly acknowledged: boolean
   /** In a list: its error, cursor or address is longer than what is here. */
   readonly cut?: true
 }
@@ -189,14 +199,14 @@ export type Worker = {
   readonly source: string
   /** The host that it runs on. */
   readonly host: string
-  /** Its process id. */
-  readonly pid: number
+  /** Its process id; null: of a row of a table of your own none is known. */
+  readonly pid: number | null
   /** Its name in a table of your own, where it has no other. */
   readonly label: string | null
-  /** When it started. */
-  readonly startedAt: Timestamp
-  /** Its last heartbeat. */
-  readonly lastHeartbeatAt: Timestamp
+  /** When it started; null: unknown, as that of some rows. */
+  readonly startedAt: Timestamp | null
+  /** Its last heartbeat; null: of a row of a table of your own none is known. */
+  readonly lastHeartbeatAt: Timestamp | null
   /** Whether it is alive. */
   readonly liveness: Liveness
   /** The reason for `liveness`. */
@@ -217,12 +227,26 @@ export type Item<D = unknown> = {
   readonly version: number
   /** The id of the run that saved it last. */
   readonly run: string
+  /** The group of the target that saved it last; null if that has none. */
+  readonly group: string | null
+  /** Of a Crawlee crawler: the name of its dataset; null for items that are in none. */
+  readonly dataset: string | null
   /** When it was first saved. */
   readonly firstSeenAt: Timestamp
   /** When it was last saved, changed or not. */
   readonly lastSeenAt: Timestamp
   /** When its data last changed. */
   readonly changedAt: Timestamp
+}
+
+/** What applies to a source beyond its runs. */
+export type Source = {
+  /** Its name. */
+  readonly source: string
+  /** Since when it is paused, and why; null: it is not. */
+  readonly paused: { readonly since: Timestamp; readonly because: string } | null
+  /** When the supervisor that waits starts its command again; null: none waits. */
+  readonly nextStartAt: Timestamp | null
 }
 
 /** One change in the audit trail. */
@@ -237,10 +261,14 @@ export type AuditEntry = {
   readonly action: string
   /** The source of the run. */
   readonly source: string
-  /** The id of the run. */
-  readonly run: string
-  /** The id of the target; null if it is about the run. */
+  /** The id of the run; null for an action on the source. */
+  readonly run: string | null
+  /** The id of the target; null if it is about the run or the source. */
   readonly target: string | null
+  /** The key of the target; null if there is none, or it is not known any more. */
+  readonly key: string | null
+  /** What it is about, as sentences name it: `run courses:4711`, `target austin (91bc4f2a)`, or the source. */
+  readonly subject: string
   /** Why. */
   readonly because: string
   /** What it was based on, in sentences. */
@@ -269,11 +297,13 @@ export type AuditCount = {
 export type Counts = Readonly<Record<TargetStatus, number>> & {
   /** All targets. */
   readonly total: number
-  /** Saved pages. */
-  readonly pages: number
+  /** Saved pages; null: a row of a table of your own that does not count them. */
+  readonly pages: number | null
   /** Items saved as new or changed. */
   readonly extracted: number
-  /** Records that pages left out, and items that had not changed. */
+  /** Items seen again that had not changed. */
+  readonly unchanged: number
+  /** What pages reported as left out. */
   readonly skipped: number
 }
 
@@ -285,6 +315,10 @@ export type Execution = {
   readonly host: string
   /** The program and its arguments. */
   readonly command: unknown
+  /** The same for a shell. */
+  readonly commandLine: string
+  /** `running`, or how it ended: `exit code 1, after 12 min, 2 files`. */
+  readonly summary: string
   /** Its output folder. */
   readonly outputDir: string
   /** The file of its output. */

@@ -32,10 +32,15 @@ test('a lock that cannot be observed is not called free, and a missing lock is r
 })
 
 test('evidence about an adopted owner comes from its table or alive()', () => {
-  const row = { ...worker, presence: 'unknown', presenceKind: 'none', label: 'row 7 of jobs' }
+  const unseen = { presence: 'unknown', presenceKind: 'none', process: 'unknown' }
+  const row = { ...worker, ...unseen, label: 'row 7 of jobs' }
   assert.deepEqual(evidenceSentences(row), [
     'Its last heartbeat was 40 s old, and after 15 s it counts as silent.',
   ])
+  assert.equal(
+    evidenceSentences({ ...row, process: 'gone' })[0],
+    'Its process 4711 no longer exists on crawl-2.',
+  )
   assert.deepEqual(evidenceSentences({ ...row, neverBeat: true }), ['It never sent a heartbeat.'])
   assert.deepEqual(evidenceSentences({ ...row, aliveCheck: 'gone' }), [
     'The config’s alive() returned false.',
@@ -50,10 +55,18 @@ test('a busy main thread is named, because it may explain missing heartbeats', (
 })
 
 test('evidence about a run is its age, its progress and its owner', () => {
-  const run = { ageMs: 9e7, idleMs: 9e7, pages: 0, extracted: 0, skipped: 0, hasProgress: false }
+  const run = {
+    ageMs: 9e7,
+    idleMs: 9e7,
+    pages: 0,
+    extracted: 0,
+    unchanged: 0,
+    skipped: 0,
+    hasProgress: false,
+  }
   assert.deepEqual(evidenceSentences({ ...run, owner: null }), [
     'The run was 25 h old; nothing of it has changed for 25 h.',
-    'Pages saved: 0, items extracted: 0, skipped: 0: there is no progress to continue from.',
+    'Pages saved: 0, items extracted: 0, unchanged: 0, skipped: 0: there is no progress to continue from.',
     'No owner is known.',
   ])
   assert.equal(evidenceSentences({ ...run, owner: worker }).length, 5)

@@ -1,8 +1,10 @@
+import type { Alert } from '../features/alerts/store/store.ts'
 import type * as json from './responses.ts'
-import type { Execution } from '../features/commands/store/store.ts'
 import type { SourceLock } from '../core/model/source-lock.ts'
-import type { SavedItem } from '../core/model/item.ts'
-import { progressOf, countTargets, type Counts, type Run } from '../core/model/run.ts'
+import type { SavedItem } from '../features/items/store/store.ts'
+import { countTargets, type Counts, type Run } from '../core/model/run.ts'
+import type { RunTraits } from '../core/model/traits.ts'
+import { auditName, formatAge, knownPages, knownTime, progressOf } from './format.ts'
 import type { Cursor, OnlyTarget, Target } from '../core/model/target.ts'
 import { iso, type Millis, humanizeDuration } from '../core/model/time.ts'
 import type { AssessedWorker, Owner } from '../core/recovery/assess.ts'
@@ -15,30 +17,33 @@ export function runView(run: Run): json.Run {
     id: run.id,
     source: run.source,
     status: run.status,
-    createdAt: iso(run.createdAt),
+    createdAt: isoOrNull(knownTime(run, run.createdAt)),
     startedAt: isoOrNull(run.startedAt),
     finishedAt: isoOrNull(run.finishedAt),
-    lastActivityAt: iso(run.lastActivityAt),
+    lastActivityAt: isoOrNull(knownTime(run, run.lastActivityAt)),
     ...progressOf(run),
     extracted: run.counts.itemsNew + run.counts.itemsUpdated,
-    skipped: run.counts.skipped + run.counts.itemsUnchanged,
+    unchanged: run.counts.itemsUnchanged,
+    skipped: run.counts.skipped,
     attempt: 1 + run.resumes,
     error: run.error,
     owner: run.owner === null ? null : { worker: run.owner, host: null, pid: null },
     resumable: run.status === 'interrupted',
     retryOf: run.retryOf,
+    acknowledged: run.acknowledgedAt !== null,
     origin: run.traits.origin,
     ...(run.cut && { cut: true as const }),
   }
 }
 
-export function countsView(counts: Counts): json.Counts {
+export function countsView(counts: Counts, traits: Pick<RunTraits, 'hasTargets'>): json.Counts {
   return {
     total: countTargets(counts),
     ...counts.targets,
-    pages: counts.pages,
+    pages: knownPages(counts, traits),
     extracted: counts.itemsNew + counts.itemsUpdated,
-    skipped: counts.skipped + counts.itemsUnchanged,
+    unchanged: counts.itemsUnchanged,
+    skipped: counts.skipped,
   }
 }
 
@@ -46,6 +51,7 @@ export function targetView(target: Target): json.Target {
   return {
     id: target.id,
     run: target.run,
+    origin: target.origin ?? null,
     key: target.key,
     group: target.group,
     status: target.status,
@@ -57,6 +63,7 @@ export function targetView(target: Target): json.Target {
     lastActivityAt: iso(target.lastActivityAt),
     lastError: target.lastError,
     finishedAt: isoOrNull(target.finishedAt),
+    acknowledged: target.acknowledgedAt !== null,
     ...(target.cut && { cut: true as const }),
   }
 }
@@ -66,10 +73,10 @@ export function workerView({ worker, evidence, assessment, targets }: AssessedWo
     id: worker.id,
     source: worker.source,
     host: worker.process.host,
-    pid: worker.process.pid,
+    pid: worker.process.pid || null,
     label: evidence.label ?? null,
-    startedAt: iso(worker.startedAt),
-    lastHeartbeatAt: iso(worker.lastHeartbeatAt),
+    startedAt: isoOrNull(worker.startedAt || null),
+    lastHeartbeatAt: evidence.neverBeat ? null : iso(worker.lastHeartbeatAt),
     liveness: assessment.liveness,
     because: assessment.because,
     targets,
@@ -81,10 +88,10 @@ export function ownerView({ worker, evidence, assessment }: Owner): json.Owner {
   return {
     worker: worker.id,
     host: worker.process.host,
-    pid: worker.process.pid,
+    pid: worker.process.pid || null,
     label: evidence.label ?? null,
-    startedAt: iso(worker.startedAt),
-    lastHeartbeatAt: iso(worker.lastHeartbeatAt),
+    startedAt: isoOrNull(worker.startedAt || null),
+    lastHeartbeatAt: evidence.neverBeat ? null : iso(worker.lastHeartbeatAt),
     liveness: assessment.liveness,
     because: assessment.because,
   }
@@ -125,6 +132,8 @@ export function itemView(item: SavedItem): json.Item {
     data: item.data,
     version: item.version,
     run: item.run,
+    group: item.group,
+    dataset: item.dataset,
     firstSeenAt: iso(item.firstSeenAt),
     lastSeenAt: iso(item.lastSeenAt),
     changedAt: iso(item.changedAt),
@@ -134,32 +143,29 @@ export function itemView(item: SavedItem): json.Item {
 export function auditView({ at, evidence, ...entry }: AuditEntry): json.AuditEntry {
   return {
     ...entry,
+    subject: auditName(entry),
     at: iso(at),
     evidence: evidenceSentences(evidence),
     facts: evidence === null ? null : factsOf(evidence),
   }
 }
 
-function isoOrNull(at: Millis | null): string | null {
+export function isoOrNull(at: Millis | null): string | null {
   return at === null ? null : iso(at)
 }
 
-/** One life of a run's command. */
-export function executionView({ end, startedAt, ...execution }: Execution): json.Execution {
-  const { id, host, command, outputDir, log } = execution
+export function alertView({ since, lastSentAt, resolvedAt, ...alert }: Alert) {
+  const { cause, rule, source, run, because, command } = alert
   return {
-    id,
-    host,
+    cause,
+    rule,
+    source,
+    run,
+    because,
     command,
-    outputDir,
-    log,
-    startedAt: iso(startedAt),
-    finishedAt: isoOrNull(end?.at ?? null),
-    exitCode: end?.exitCode ?? null,
-    signal: end?.signal ?? null,
-    because: end?.because ?? null,
-    artifacts: end?.artifacts ?? null,
-    peakMemory: end?.peakMemory ?? null,
+    since: iso(since),
+    lastSentAt: lastSentAt === null ? null : iso(lastSentAt),
+    resolvedAt: resolvedAt === null ? null : iso(resolvedAt),
   }
 }
 
@@ -212,14 +218,21 @@ function workerSentences(evidence: Record<string, unknown>): string[] {
 
 /** A worker that is known only from a row of a user's own table. */
 function rowSentences(evidence: Record<string, unknown>): string[] {
-  const { aliveCheck, neverBeat, heartbeatAgeMs, leaseMs } = evidence
+  const { aliveCheck, neverBeat, isActivity, heartbeatAgeMs, leaseMs, process, pid, host } =
+    evidence
   if (aliveCheck === 'alive') return ['The config’s alive() returned true.']
   if (aliveCheck === 'gone') return ['The config’s alive() returned false.']
+  const ofProcess = {
+    alive: `A process with the id ${text(pid)} exists on ${text(host)}.`,
+    gone: `Its process ${text(pid)} no longer exists on ${text(host)}.`,
+  }[text(process)]
   const heartbeat =
-    neverBeat === true
-      ? 'It never sent a heartbeat.'
-      : heartbeatSentence({ heartbeatAgeMs, leaseMs })
-  return heartbeat === undefined ? [] : [heartbeat]
+    isActivity === true
+      ? undefined
+      : neverBeat === true
+        ? 'It never sent a heartbeat.'
+        : heartbeatSentence({ heartbeatAgeMs, leaseMs })
+  return [ofProcess, heartbeat].filter((one) => one !== undefined)
 }
 
 function lockSentence(kind: string, presence: string): string | undefined {
@@ -242,7 +255,7 @@ function heartbeatSentence({
   const lease = isNumber(leaseMs)
     ? `, and after ${humanizeDuration(leaseMs)} it counts as silent`
     : ''
-  return `Its last heartbeat was ${humanizeDuration(heartbeatAgeMs)} old${due}${lease}.`
+  return `Its last heartbeat was ${formatAge(heartbeatAgeMs)} old${due}${lease}.`
 }
 
 /** A main thread that is busy for a second or more may explain missing heartbeats. */
@@ -253,20 +266,20 @@ function lagSentence({ loopLagMs }: Record<string, unknown>): string | undefined
 }
 
 function runSentences(evidence: Record<string, unknown>): string[] {
-  const { ageMs, idleMs, pages, extracted, skipped, hasProgress, owner } = evidence
+  const { ageMs, idleMs, pages, extracted, unchanged, skipped, hasProgress, owner } = evidence
   const sentences: string[] = []
   if (isNumber(ageMs)) {
     const idle = isNumber(idleMs)
       ? `; nothing of it has changed for ${humanizeDuration(idleMs)}`
       : ''
-    sentences.push(`The run was ${humanizeDuration(ageMs)} old${idle}.`)
+    sentences.push(`The run was ${formatAge(ageMs)} old${idle}.`)
   }
-  if (isNumber(pages) && isNumber(extracted) && isNumber(skipped)) {
+  if (isNumber(pages) && isNumber(extracted) && isNumber(unchanged) && isNumber(skipped)) {
     const progress = hasProgress
       ? 'there is progress to continue from'
       : 'there is no progress to continue from'
     sentences.push(
-      `Pages saved: ${pages}, items extracted: ${extracted}, skipped: ${skipped}: ${progress}.`,
+      `Pages saved: ${pages}, items extracted: ${extracted}, unchanged: ${unchanged}, skipped: ${skipped}: ${progress}.`,
     )
   }
   if (owner === null) sentences.push('No owner is known.')

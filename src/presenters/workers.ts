@@ -9,7 +9,9 @@ import {
   formatLiveness,
   formatProcess,
   formatProcessCell,
+  parseTime,
   plural,
+  targetRef,
 } from './format.ts'
 import type { PresentedList } from './presented.ts'
 import type { Worker as WorkerView } from './records.ts'
@@ -29,7 +31,9 @@ export function presentWorkers(
 ): PresentedList<WorkerView> {
   const { now, workers } = assessment ?? { now: 0, workers: [] }
   const all = workerViews({ workers })
-  const items = all.filter(({ lastHeartbeatAt }) => now - Date.parse(lastHeartbeatAt) > olderThanMs)
+  const items = all.filter(
+    ({ lastHeartbeatAt: at }) => (at === null ? -1 : now - Date.parse(at)) > olderThanMs,
+  )
   const empty = all.length === 0 ? NO_WORKERS : 'No worker is that old.'
   return {
     view: { items, next: null },
@@ -50,8 +54,12 @@ function workersSection(items: readonly WorkerView[], now: number): Section {
       flex('PROCESS', formatProcessCell),
       left('LIVENESS', ({ liveness }) => formatLiveness(liveness)),
       right('TARGETS', ({ targets }) => String(targets), 1),
-      right('UP', ({ startedAt }) => formatAge(now - Date.parse(startedAt)), 2),
-      right('HEARTBEAT', ({ lastHeartbeatAt }) => formatAgo(Date.parse(lastHeartbeatAt), now)),
+      right(
+        'UP',
+        ({ startedAt }) => (startedAt === null ? '–' : formatAge(now - Date.parse(startedAt))),
+        2,
+      ),
+      right('HEARTBEAT', ({ lastHeartbeatAt }) => formatAgo(parseTime(lastHeartbeatAt), now)),
     ]),
     sentences: [],
   }
@@ -71,14 +79,14 @@ export function workerSections(
   now: Millis,
 ): Section[] {
   const { id, source, liveness, because, startedAt } = worker
-  const started = `It started ${formatAgo(Date.parse(startedAt), now)}. Its id is ${id}.`
+  const started = startedAt === null ? '' : `It started ${formatAgo(Date.parse(startedAt), now)}. `
   return [
     {
       heading: `Worker ${shortId(id)}`,
       sentences: [
         [`Source ${source}, ${formatProcess(worker)}: `, formatLiveness(liveness), '.'],
         [`${because.charAt(0).toUpperCase()}${because.slice(1)}.`],
-        [{ text: started, style: 'dim' }],
+        [{ text: `${started}Its id is ${id}.`, style: 'dim' }],
       ],
     },
     claimed.length === 0
@@ -86,7 +94,7 @@ export function workerSections(
       : {
           heading: `Holds ${plural(claimed.length, 'target')}`,
           table: makeTable(claimed, [
-            left('TARGET', ({ target }) => shortId(target.id)),
+            left('TARGET', ({ target }) => targetRef(target)),
             flex('SOURCE', ({ run }) => run.source, 2),
             flex('KEY', ({ target }) => target.key),
             right('PAGE', ({ target }) => formatPage(target, '/')),

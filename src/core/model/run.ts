@@ -64,8 +64,8 @@ export type Run = {
   readonly paused: Paused | null
   readonly lastActivityAt: Millis
   readonly counts: Counts
-  /** The progress that a run with one target reported; null for a crawl, or if it reported none. */
-  readonly progress: { readonly done: number; readonly total: number } | null
+  /** The progress that a run with one target reported; null for a crawl, or if it reported none. Its total may be unknown. */
+  readonly progress: { readonly done: number; readonly total: number | null } | null
   /** How often it was taken up again. */
   readonly resumes: number
   /** How often it was retried from the start: carried over from the run that this one replaces. */
@@ -94,11 +94,4 @@ export function countOpenTargets(counts: Counts): number {
 
 export function countTargets(counts: Counts): number {
   return Object.values(counts.targets).reduce((sum, n) => sum + n, 0)
-}
-
-/** Targets for a crawl; for a run with one target what it reported, else 0/1. */
-export function progressOf(run: Run): { done: number; total: number } {
-  if (run.progress) return { done: run.progress.done, total: run.progress.total }
-  const { targets } = run.counts
-  return { done: targets.done, total: run.kind === 'single' ? 1 : countTargets(run.counts) }
 }

@@ -1,8 +1,8 @@
 import { shortId } from '../../core/model/id.ts'
-import { countOpenTargets, countTargets, type Run } from '../../core/model/run.ts'
-import { humanizeDuration } from '../../core/model/time.ts'
+import type { Run } from '../../core/model/run.ts'
+import { humanizeAgo, type Millis } from '../../core/model/time.ts'
 import type { Store } from '../../core/store/store.ts'
-import { progressBar } from '../../presenters/format.ts'
+import { barOf, formatDoneOfTotal, howFar } from '../../presenters/format.ts'
 import type { Output } from '../../contracts/command.ts'
 
 const REDRAW_MS = 500
@@ -60,28 +60,25 @@ export class LiveLine {
 
   async #draw(): Promise<void> {
     // If the database is unreachable, the log has reported it.
-    const run = await this.#openStore()
-      .then((store) => store.liveRun(this.#source))
-      .catch(() => null)
+    const [run, now] = await this.#openStore()
+      .then((store) => Promise.all([store.liveRun(this.#source), store.now()]))
+      .catch(() => [null, 0] as const)
     this.#brief = run ? this.#describeBriefly(run) : `waiting for a run of ${this.#source}`
     if (!run || !this.#timer) return
-    const text = this.#describe(run)
+    const text = this.#describe(run, now)
     if (!this.#terminal) return this.#output.note(`${this.#prefix}${text}`)
     this.#erase()
     this.#show(text)
   }
 
-  #describeBriefly({ id, counts }: Run): string {
-    const total = countTargets(counts)
-    const done = `${total - countOpenTargets(counts)} of ${total} targets`
-    return `run ${shortId(id)} of ${this.#source}: ${done}, ${counts.pages} pages`
+  #describeBriefly(run: Run): string {
+    const done = `${formatDoneOfTotal(howFar(run))} targets`
+    return `run ${shortId(run.id)} of ${this.#source}: ${done}, ${run.counts.pages} pages`
   }
 
-  #describe(run: Run): string {
+  #describe(run: Run, now: Millis): string {
     const { counts } = run
-    const total = countTargets(counts)
-    const done = total - countOpenTargets(counts)
-    const now = Date.now()
+    const far = howFar(run)
     const rate = this.#before
       ? ((counts.pages - this.#before.pages) * 60_000) / (now - this.#before.at)
       : 0
@@ -89,11 +86,11 @@ export class LiveLine {
     if (!this.#before || now - this.#before.at > 5_000)
       this.#before = { at: now, pages: counts.pages }
     const parts = [
-      `${progressBar(done, total)} ${done}/${total}${run.plannedAt === null ? '+' : ''} targets`,
+      `${barOf(far)} ${formatDoneOfTotal(far)} targets`,
       `${counts.pages} pages`,
       `${counts.itemsNew + counts.itemsUpdated} items`,
       ...(rate > 0 ? [`${Math.round(rate)} pages/min`] : []),
-      `last ${humanizeDuration(now - run.lastActivityAt)} ago`,
+      `last change ${humanizeAgo(now - run.lastActivityAt)}`,
     ]
     return parts.join(' · ')
   }

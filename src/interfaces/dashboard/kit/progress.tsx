@@ -1,10 +1,10 @@
-import type { Tone } from './status.tsx'
-import { formatNumber, percent, plural } from '../model/format.ts'
+import { formatNumber, percent, plural, type Tone } from '../model/format.ts'
 
 /** How far it is. Without a known total there is no bar to lie with, only what is done. */
 export function Progress(props: {
   done: number
-  total: number
+  /** Null: not known. */
+  total: number | null
   /** False while targets still come in. */
   isTotalKnown?: boolean
   /** Shown red at the end of the bar: what was given up. */
@@ -15,8 +15,12 @@ export function Progress(props: {
   isEnded?: boolean
   label: string
 }) {
-  const { done, total, bad = 0, isTotalKnown = true, tone = 'busy', size = 'normal' } = props
-  const whole = Math.max(total, 1)
+  const { done, bad = 0, tone = 'busy', size = 'normal' } = props
+  const isGrowing = props.isTotalKnown === false
+  const isTotalKnown = !isGrowing && props.total !== null
+  const total = props.total ?? 0
+  // Without a known total nothing of the bar is filled.
+  const whole = isTotalKnown ? Math.max(total, 1) : Infinity
   // Red beside red would say nothing.
   const shade = bad > 0 && tone === 'bad' ? 'quiet' : tone
   const share = percent(done, total)
@@ -27,7 +31,7 @@ export function Progress(props: {
         role="progressbar"
         aria-label={props.label}
         aria-valuemin={0}
-        aria-valuemax={whole}
+        aria-valuemax={isTotalKnown ? whole : undefined}
         aria-valuenow={Math.min(done, whole)}
         aria-valuetext={
           isTotalKnown
@@ -45,11 +49,13 @@ export function Progress(props: {
           {formatNumber(done)}
           <span class="faint">
             {' / '}
-            {formatNumber(total)}
-            {!isTotalKnown && '+'}
+            {props.total === null ? '?' : formatNumber(total)}
+            {isGrowing && '+'}
           </span>
         </span>
-        <span class="faint">{isTotalKnown ? `${share} %` : 'still planning'}</span>
+        <span class="faint">
+          {isTotalKnown ? `${share} %` : isGrowing ? 'still planning' : 'total unknown'}
+        </span>
       </div>
     </div>
   )
