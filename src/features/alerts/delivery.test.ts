@@ -10,7 +10,12 @@ import {
   waitUntil,
   webhookTo,
 } from '../../testing/alert-test-service.ts'
-import { claimOne, registerWorker, enqueueCrawl } from '../../testing/fixtures.ts'
+import {
+  claimOne,
+  registerWorker,
+  enqueueCrawl,
+  enqueueInterrupted,
+} from '../../testing/fixtures.ts'
 import { postgresEngine } from '../../testing/postgres-engine.ts'
 import { httpSink } from '../../testing/test-receivers.ts'
 import { sqliteEngine } from '../../testing/sqlite-engine.ts'
@@ -49,8 +54,8 @@ for (const engine of [sqliteEngine, postgresEngine]) {
         makeAlertService(await db.open(), [webhookTo(theirs)], { rules: of('feed') }),
       ]
       const plain = makeAlertService(await db.open(), [], { rules: [] })
-      const run = await enqueueCrawl(store, 1, { source: 'shop' })
-      await enqueueCrawl(store, 1, { source: 'feed' })
+      const run = await enqueueInterrupted(store, 1, { source: 'shop' })
+      await enqueueInterrupted(store, 1, { source: 'feed' })
       await db.advanceClock(25 * HOUR)
       for (let n = 0; n < 2; n++) for (const one of [shop, feed, plain]) await one.check()
       await Promise.all([ours.wait(1), theirs.wait(1)])
@@ -76,7 +81,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       await using db = await engine.fresh()
       await using sink = await httpSink()
       const store = await db.open()
-      const run = await enqueueCrawl(store, 1)
+      const run = await enqueueInterrupted(store, 1)
       await parkOne(store, 'feed')
       await db.advanceClock(25 * HOUR)
       const before = makeAlertService(store, [webhookTo(sink)])
@@ -157,7 +162,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       await using db = await engine.fresh()
       await using sink = await httpSink()
       const store = await db.open()
-      const run = await enqueueCrawl(store, 1)
+      const run = await enqueueInterrupted(store, 1)
       await db.advanceClock(25 * HOUR)
       const first = makeAlertService(store, [webhookTo(sink)])
       await first.check()
@@ -197,7 +202,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       await using slack = await httpSink()
       slack.reply = 500
       const store = await db.open()
-      await enqueueCrawl(store, 1)
+      await enqueueInterrupted(store, 1)
       await db.advanceClock(25 * HOUR)
       const channels = [webhookTo(hook), slackChannel({ url: slack.url, ...ALLOW_LOCAL })]
       const rules = rulesTo('webhook', 'slack').map((rule) => ({ ...rule, repeatMs: null }))
@@ -218,7 +223,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       await using db = await engine.fresh()
       await using sink = await httpSink()
       const store = await db.open()
-      for (let n = 0; n < 11; n++) await enqueueCrawl(store, 1, { source: `s${n}` })
+      for (let n = 0; n < 11; n++) await enqueueInterrupted(store, 1, { source: `s${n}` })
       await db.advanceClock(25 * HOUR)
       const one = makeAlertService(store, [webhookTo(sink)])
       one.start()

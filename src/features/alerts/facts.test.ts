@@ -20,13 +20,17 @@ const HEALTHY: Facts = {
     createdAt: NOW - 600 * MINUTE,
     startedAt: NOW - 500 * MINUTE,
     resumedAt: null,
+    reopenedAt: null,
+    acknowledgedAt: null,
     lastActivityAt: NOW,
+    counts: { targets: { in_progress: 1 } },
     traits: STANDARD_TRAITS,
-  } as AssessedRun['run'],
+  } as unknown as AssessedRun['run'],
   policy: { ...DEFAULT_POLICY, leaseMs: 5 * MINUTE },
   owner: { liveness: 'present', because: 'it beats' },
   decision: LEAVE,
   ageDecision: LEAVE,
+  hasWorker: false,
 }
 const DEAD = { ageDecision: { action: 'abandon', because: '26 h old' } } as const
 const GONE = { owner: { liveness: 'gone', because: 'process 7 has ended' } } as const
@@ -111,13 +115,13 @@ const CASES: readonly [string, Partial<Facts>, string | null, string?][] = [
   [
     'one beyond maxDuration',
     limit(499),
-    'overrun: timeout: running for 500 min',
+    'overrun: running for 500 min',
     'unstuck explain 4f2a91bc',
   ],
   [
     '… and without progress',
     { ...limit(499), owner: { liveness: 'stalled', because: 'no page' } },
-    'overrun: timeout: running for 500 min',
+    'overrun: running for 500 min',
   ],
   [
     '… but resumed since',
@@ -125,12 +129,17 @@ const CASES: readonly [string, Partial<Facts>, string | null, string?][] = [
     null,
   ],
   ['one that is queued for long', { ...idle(600, { status: 'queued' }), owner: null }, null],
-  ['one interrupted a moment ago', { ...idle(15, { status: 'interrupted' }), owner: null }, null],
+  ['one interrupted a moment ago', { ...idle(1, { status: 'interrupted' }), owner: null }, null],
   [
     'one that is not resumed',
-    { ...idle(16, { status: 'interrupted' }), owner: null },
-    'silent: interrupted 16 min ago, and not continued since',
+    { ...idle(2, { status: 'interrupted' }), owner: null },
+    'silent: not continued for 2 min',
     'unstuck explain 4f2a91bc',
+  ],
+  [
+    '… while a worker of its source is running',
+    { ...idle(2, { status: 'interrupted' }), owner: null, hasWorker: true },
+    null,
   ],
 ]
 
@@ -138,7 +147,7 @@ for (const [what, look, expected, command] of CASES) {
   test(`${what}: ${expected ?? 'no alert'}`, () => {
     const facts = { ...HEALTHY, ...look }
     const health = assessHealth(facts)
-    const problem = runCandidate({ ...facts, health } as unknown as AssessedRun, NOW)
+    const problem = runCandidate({ ...facts, health } as unknown as AssessedRun, new Map(), NOW)
     assert.equal(problem && `${problem.rule}: ${problem.because}`, expected)
     if (command) assert.equal(problem?.command, command)
     if (problem) assert.notEqual(health.severity, 'ok', 'no alert without the status')

@@ -7,6 +7,13 @@ import { blockedReason, TARGET_STATUS_AFTER } from '../../core/model/verdict.ts'
 import type { Millis } from '../../core/model/time.ts'
 import type { AuditEntry, Store } from '../../core/store/store.ts'
 import { LATEST_FAILED_MAX } from '../../core/store/reads.ts'
+import { loadContinuations, type Continuation } from '../../presenters/continuation.ts'
+import {
+  gaveUpUnacknowledged,
+  listUnacknowledged,
+  loadAcknowledged,
+  withoutAcknowledged,
+} from '../../presenters/acknowledged.ts'
 import { gaveUpItem, healthItem, parkedItem } from '../../presenters/attention.ts'
 import type { Attention } from '../../presenters/results.ts'
 import { assess, type AssessContext, type AssessedRun } from '../../core/recovery/assess.ts'
@@ -20,15 +27,14 @@ export async function collectFacts(
   const { store } = context
   const { now, runs } = await assess(context)
   const live = runs.map(({ run }) => run)
+  const continuations = await loadContinuations(context, runs)
   return {
     now,
     found: [
-      ...runs.flatMap((one) => runCandidate(one, now) ?? []),
+      ...runs.flatMap((one) => runCandidate(one, continuations, now) ?? []),
       ...(await parkedCandidates(store, live, open)),
-      ...(await store.sourceLocks()).flatMap(({ source, gaveUp }) =>
-        gaveUp
-          ? [toCandidate('gave-up', `${source} ${gaveUp.at}`, gaveUpItem(source, gaveUp.because))]
-          : [],
+      ...(await gaveUpUnacknowledged(store, await store.sourceLocks())).map(({ source, gaveUp }) =>
+        toCandidate('gave-up', `${source} ${gaveUp!.at}`, gaveUpItem(source, gaveUp!.because)),
       ),
     ],
     orphans: await orphanTracker.read(store, now),
@@ -44,9 +50,14 @@ function toCandidate(
 }
 
 /** Returns the alert for a live run that needs attention, once recovery has had its time; null when there is none. */
-export function runCandidate(assessed: AssessedRun, now: Millis): AlertCandidate | null {
+export function runCandidate(
+  assessed: AssessedRun,
+  continuations: ReadonlyMap<RunId, Continuation>,
+  now: Millis,
+): AlertCandidate | null {
   const { run, policy, health, ageDecision } = assessed
-  const candidate = (rule: AlertKind) => toCandidate(rule, run.id, healthItem(assessed))
+  const candidate = (rule: AlertKind) =>
+    toCandidate(rule, run.id, healthItem(assessed, continuations))
   if (health.severity === 'ok') return null
   switch (health.state) {
     case 'dead': {
@@ -56,7 +67,8 @@ export function runCandidate(assessed: AssessedRun, now: Millis): AlertCandidate
     case 'interrupted':
       return candidate('silent')
     case 'orphaned':
-      return now - run.lastActivityAt <= recoveryTimeMs(assessed) ? null : candidate('silent')
+      // Of a table of targets, since the worst row last changed: the others may be at work.
+      return now - health.since <= recoveryTimeMs(assessed) ? null : candidate('silent')
     case 'stalled': {
       const ranForMs = now - (run.resumedAt ?? run.startedAt ?? run.createdAt)
       const isOverrun = policy.maxDurationMs !== null && ranForMs > policy.maxDurationMs
@@ -78,7 +90,7 @@ function recoveryTimeMs({ run, policy, owner, decision }: AssessedRun): number {
 }
 
 /**
- * Returns parked targets of live runs, and of failed runs without a newer run of their source. The latter are read up to
+ * Returns parked targets of live runs that are not acknowledged, and of failed runs without a newer run of their source. The latter are read up to
  * a limit; a run with an open alert is read on its own, so that its alert is not resolved because others came after it.
  */
 async function parkedCandidates(
@@ -100,9 +112,13 @@ async function parkedCandidates(
     const [newest] = (await store.runs({ source: run.source, limit: 1 })).items
     if (newest?.id === id) check(run)
   }
+  const acknowledged = await loadAcknowledged(store, [...parked.values()])
+  const left = [...parked.values()]
+    .flatMap((run) => withoutAcknowledged(run, acknowledged) ?? [])
+    .filter((run) => run.counts.targets.parked > 0)
   return Promise.all(
-    [...parked.values()].map(async (run) => {
-      const [one] = (await store.targets(run.id, { statuses: ['parked'], limit: 1 })).items
+    left.map(async (run) => {
+      const [one] = await listUnacknowledged(store, run, 'parked', 1, acknowledged)
       return toCandidate('parked', run.id, parkedItem(run, one?.lastError ?? null))
     }),
   )

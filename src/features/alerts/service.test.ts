@@ -18,6 +18,7 @@ import {
   registerWorker,
   savePage,
   enqueueCrawl,
+  enqueueInterrupted,
 } from '../../testing/fixtures.ts'
 import { postgresEngine } from '../../testing/postgres-engine.ts'
 import { httpSink, mailSink } from '../../testing/test-receivers.ts'
@@ -47,7 +48,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       await using db = await engine.fresh()
       await using sink = await httpSink()
       const store = await db.open()
-      const run = await enqueueCrawl(store, 1)
+      const run = await enqueueInterrupted(store, 1)
       const first = makeAlertService(store, [webhookTo(sink)])
       await first.check()
       await db.advanceClock(25 * HOUR)
@@ -97,7 +98,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       await using db = await engine.fresh()
       await using sink = await httpSink()
       const stores = await Promise.all(Array.from({ length: 6 }, () => db.open()))
-      for (let n = 0; n < 3; n++) await enqueueCrawl(stores[0]!, 1, { source: `shop ${n}` })
+      for (let n = 0; n < 3; n++) await enqueueInterrupted(stores[0]!, 1, { source: `shop ${n}` })
       await db.advanceClock(25 * HOUR)
       const services = stores.map((store) => makeAlertService(store, [webhookTo(sink)]))
       for (const one of services) one.start()
@@ -172,8 +173,8 @@ describe('channels', { concurrency: true }, () => {
     await using mail = await mailSink()
     slack.reply = 500
     const store = await db.open()
-    await enqueueCrawl(store, 1, { source: 'a' })
-    await enqueueCrawl(store, 1, { source: 'b' })
+    await enqueueInterrupted(store, 1, { source: 'a' })
+    await enqueueInterrupted(store, 1, { source: 'b' })
     await db.advanceClock(25 * HOUR)
     const [logs, waits]: [string[], number[]] = [[], []]
     const box = { smtp: `smtp://127.0.0.1:${mail.port}`, from: 'a@b.c', to: ['d@e.f'] }
@@ -196,7 +197,7 @@ describe('channels', { concurrency: true }, () => {
       'alerts: slack did not take a message: it answered 500. It is tried again',
     ])
     slack.reply = 200
-    await enqueueCrawl(store, 1, { source: 'c' })
+    await enqueueInterrupted(store, 1, { source: 'c' })
     await db.advanceClock(25 * HOUR)
     await one.check()
     await waitUntil(() => logs.at(-1) === 'alerts: slack takes messages again')
@@ -209,7 +210,7 @@ describe('channels', { concurrency: true }, () => {
     await using sink = await httpSink()
     sink.reply = 'hang'
     const store = await db.open()
-    await enqueueCrawl(store, 1)
+    await enqueueInterrupted(store, 1)
     await db.advanceClock(25 * HOUR)
     const logs: string[] = []
     const log = (line: string) => void logs.push(line)
@@ -239,7 +240,7 @@ describe('channels', { concurrency: true }, () => {
     await using db = await sqliteEngine.fresh()
     await using sink = await httpSink()
     const store = await db.open()
-    await enqueueCrawl(store, 1)
+    await enqueueInterrupted(store, 1)
     await db.advanceClock(25 * HOUR)
     const idle = makeAlertService(store, [])
     await idle.check()

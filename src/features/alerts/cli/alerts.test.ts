@@ -2,12 +2,19 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { recoverWorker, claimOne, registerWorker, enqueueCrawl } from '../../../testing/fixtures.ts'
+import {
+  recoverWorker,
+  claimOne,
+  registerWorker,
+  enqueueCrawl,
+  enqueueInterrupted,
+} from '../../../testing/fixtures.ts'
 import {
   HOSTILE_TEXT,
   UNSAFE_CHARACTERS,
   createCliTestContext,
 } from '../../../testing/cli-test-context.ts'
+import { createApiClient } from '../../../testing/api-client.ts'
 import { httpSink, mailSink } from '../../../testing/test-receivers.ts'
 import { temporaryFolder } from '../../../testing/sqlite-engine.ts'
 import { unstuck, type CliResult } from '../../../testing/unstuck-cli.ts'
@@ -80,6 +87,7 @@ describe('alerts', { concurrency: true }, () => {
     await using ctx = await createCliTestContext()
     const { stdout } = await ctx.cli(['alerts', 'list'])
     assert.equal(stdout, 'No alert is open.\n')
+    assert.equal((await ctx.json(['alerts', 'list'])).severity, 'ok')
     const run = await enqueueCrawl(ctx.store, 1)
     await (
       await ctx.store.extend(ALERT_STORE)
@@ -99,6 +107,30 @@ describe('alerts', { concurrency: true }, () => {
     const { items, next } = await ctx.json(['alerts', 'list'], 3)
     assert.equal(next, null)
     assert.deepEqual([items[0].rule, items[0].run, items[0].lastSentAt], ['dead', run, null])
+  })
+
+  test('list reports what needs attention although no process opens alerts, as status does', async () => {
+    await using api = await createApiClient()
+    const { ctx } = api
+    await enqueueCrawl(ctx.store, 1, { source: 'lost' })
+    const worker = await api.registerDeadWorker('lost')
+    await claimOne(ctx.store, worker, { source: 'lost' })
+    const cli = async (...args: string[]) =>
+      unstuck([...args, '--db', ctx.database.url], { cwd: ctx.folder })
+    const [text, json, status] = [
+      await cli('alerts', 'list'),
+      await cli('alerts', 'list', '--json'),
+      await cli('status', '--json'),
+    ]
+    assert.deepEqual([text.code, json.code, status.code], [3, 3, 3])
+    const { severity, attention } = JSON.parse(status.stdout)
+    const expected = 'No alert is open. 1 thing needs attention. See `unstuck status`.'
+    assert.equal(text.stdout, `${expected}\n`)
+    for (const list of [JSON.parse(json.stdout), await api.get('/api/alerts')])
+      assert.deepEqual(
+        [list.severity, list.attention, list.summary],
+        [severity, attention.length, expected],
+      )
   })
 
   test('a supervisor that gives up sends its alert before it ends, and its command never sees the address', async () => {
@@ -167,7 +199,7 @@ describe('alerts', { concurrency: true }, () => {
     await using ctx = await createCliTestContext()
     await using hook = await httpSink()
     const { store, cwd } = ctx
-    await enqueueCrawl(store, 1, { source: 'other' })
+    await enqueueInterrupted(store, 1, { source: 'other' })
     await ctx.database.advanceClock(25 * 3_600_000)
     configure(cwd, {
       alerts: [{ when: 'dead', to: ['webhook'] }],

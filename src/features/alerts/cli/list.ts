@@ -1,30 +1,39 @@
 import { EXIT } from '../../../core/model/exit-codes.ts'
-import { shortId } from '../../../core/model/id.ts'
 import type { Millis } from '../../../core/model/time.ts'
-import { alertView } from '../../../presenters/overview.ts'
+import { presentAlerts } from '../../../presenters/alerts.ts'
+import { loadOverview, noOverview } from '../../../presenters/overview.ts'
 import { firstSentences, ROWS_MAX, type Section } from '../../../lib/text/sentence.ts'
+import { readRunName } from '../../../presenters/find.ts'
 import { formatAgo } from '../../../presenters/format.ts'
 import { defineCommand } from '../../../contracts/command.ts'
-import { ALERT_STORE, type Alert } from '../store/store.ts'
+import type { Alert } from '../store/store.ts'
 
 export const command = defineCommand({
   examples: ['unstuck alerts list', 'unstuck alerts list --json'],
   watch: true,
 
-  async run({ database }) {
-    const store = await database.openIfExists()
-    const now = store ? await store.now() : Date.now()
-    const open = store ? await (await store.extend(ALERT_STORE)).listAlerts({ open: true }) : []
+  async run({ openContextIfExists }) {
+    const context = await openContextIfExists()
+    const overview = context ? await loadOverview(context) : noOverview(Date.now())
+    const { severity, summary, attention, open } = presentAlerts(overview)
+    const names = new Map<string, string>()
+    for (const { run } of overview.alerts.slice(0, ROWS_MAX))
+      if (run !== null && context) names.set(run, await readRunName(context.store, run))
+    const table = openAlertSections(overview.alerts, names, overview.assessment.now)
     return {
-      data: { items: open.map(alertView), next: null },
-      print: (writer) => writer.sections(openAlertSections(open, now)),
-      exitCode: open.length > 0 ? EXIT.needsAttention : EXIT.done,
+      data: { items: open, next: null, severity, summary, attention },
+      print: (writer) => writer.sections([...table, { heading: null, sentences: [[summary]] }]),
+      exitCode: severity === 'ok' && open.length === 0 ? EXIT.done : EXIT.needsAttention,
     }
   },
 })
 
-function openAlertSections(open: readonly Alert[], now: Millis): Section[] {
-  if (open.length === 0) return [{ heading: null, sentences: [['No alert is open.']] }]
+function openAlertSections(
+  open: readonly Alert[],
+  names: ReadonlyMap<string, string>,
+  now: Millis,
+): Section[] {
+  if (open.length === 0) return []
   const table = {
     columns: [
       { header: 'ALERT' },
@@ -38,7 +47,7 @@ function openAlertSections(open: readonly Alert[], now: Millis): Section[] {
       .map(({ rule, source, run, since, lastSentAt }) => [
         rule,
         source ?? 'several',
-        run === null ? '' : shortId(run),
+        run === null ? '' : names.get(run)!,
         formatAgo(since, now),
         lastSentAt === null ? 'never' : formatAgo(lastSentAt, now),
       ]),
