@@ -6,8 +6,10 @@ export type Option<T> = {
   /** What stands for the value in the help; null for a switch. */
   readonly value: string | null
   readonly defaultValue: T
-  /** The default as printed by the help, where the value itself is hard to read. */
+  /** The default as printed by the help: where the value itself is hard to read, or the command works it out. */
   readonly defaultText?: string
+  /** The possible values. */
+  readonly choices?: readonly string[]
   readonly parse: (text: string) => ParseResult<T>
   readonly many?: true
   readonly short?: string
@@ -19,6 +21,8 @@ export type Option<T> = {
 export type Argument<T> = {
   readonly description: string
   readonly shape: 'required' | 'optional' | 'rest'
+  /** The possible values. */
+  readonly choices?: readonly string[]
   /** Only types: never set. */
   readonly gives?: T
 }
@@ -37,6 +41,12 @@ export const argument = {
   optional: (description: string): Argument<string | undefined> => ({
     description,
     shape: 'optional',
+  }),
+  /** One of these. */
+  choice: <const C extends string>(of: readonly C[], description: string): Argument<C> => ({
+    description,
+    shape: 'required',
+    choices: of,
   }),
   /** All that is left, as it was written. */
   rest: (description: string): Argument<string[]> => ({ description, shape: 'rest' }),
@@ -135,12 +145,72 @@ export const option = {
   ): Option<C | T> => ({
     description,
     value: of.join('|'),
+    choices: of,
     defaultValue,
-    parse: (text) =>
-      (of as readonly string[]).includes(text)
-        ? { value: text as C }
-        : { mistake: `must be one of ${of.join(', ')}` },
+    parse: (text) => parseChoice(text, of),
   }),
+
+  /** One or several of them. */
+  choices: <const C extends string>(
+    of: readonly C[],
+    description: string,
+  ): Option<readonly C[]> => ({
+    description,
+    value: of.join('|'),
+    choices: of,
+    defaultValue: [],
+    many: true,
+    parse: (text) => {
+      const one = parseChoice(text, of)
+      return 'value' in one ? { value: [one.value] } : one
+    },
+  }),
+}
+
+/** Returns the option with the text of a default that the command works out. */
+export function defaultsTo<O extends Option<any>>(defaultText: string, given: O): O {
+  return { ...given, defaultText }
+}
+
+/** Flags of several commands: one name, one meaning. */
+export const SHARED_OPTIONS = {
+  after: option.text('CURSOR', 'continue after this entry: `next` of the last page'),
+  age: defaultsTo(
+    '`abandonAfter` of its policy',
+    option.duration('AGE', 'age from which a run is dead', undefined),
+  ),
+  because: option.text('TEXT', 'why, for the audit trail'),
+  dbTimeout: option.duration(
+    'TIME',
+    'how long the start waits for a database that does not answer; 0s: it fails at once',
+    30_000,
+  ),
+  dryRun: option.flag('print what would be done, and change nothing'),
+  follow: option.flag('continue with new lines until the end, or Ctrl-C', '-f'),
+  force: option.flag('replace files that exist'),
+  group: option.text('GROUP', 'only of this group; "": of none'),
+  groups: option.texts('GROUP', 'only targets of these groups'),
+  kills: <T extends number | undefined>(defaultValue: T, min: number) =>
+    option.count('N', 'how many kills', defaultValue, { min, max: 10_000 }),
+  limit: <T extends number | undefined>(defaultValue: T, max = 1_000_000) =>
+    option.count('N', 'how many', defaultValue, { max }),
+  maxDuration: <T extends number | undefined>(defaultValue: T) =>
+    option.duration('TIME', 'end it after this long', defaultValue),
+  readOnly: option.flag('change nothing: no actions, no recovery, no alerts'),
+  run: option.text('RUN', 'only of this run: its id, or its source'),
+  seed: option.count('N', 'repeat the kills of this seed', undefined, { min: 0 }),
+  since: option.duration('AGE', 'only what is newer', undefined),
+  source: option.text('SOURCE', 'only runs of this source'),
+  sources: option.texts('SOURCE', 'only runs of these sources'),
+  workers: (defaultValue: number, max = 256) =>
+    option.count('N', 'worker processes; dead ones are started again', defaultValue, { max }),
+  yes: option.flag('do not ask', '-y'),
+} as const
+
+function parseChoice<C extends string>(text: string, of: readonly C[]): ParseResult<C> {
+  return (of as readonly string[]).includes(text)
+    ? { value: text as C }
+    : { mistake: `must be one of ${of.join(', ')}` }
 }
 
 function parseCount(

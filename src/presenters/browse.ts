@@ -1,7 +1,7 @@
 import { isLive } from '../core/model/run.ts'
 import { shortId, type RunId } from '../core/model/id.ts'
 import { HEALTH_STATES } from '../core/decide/health.ts'
-import { humanizeDuration, type Millis } from '../core/model/time.ts'
+import type { Millis } from '../core/model/time.ts'
 import type { AuditEntry } from '../core/store/store.ts'
 import {
   flex,
@@ -17,11 +17,15 @@ import type { DeadLetterGroup } from './responses.ts'
 import {
   formatAge,
   formatAgo,
+  formatEta,
   formatLiveness,
   formatProcessCell,
   formatRunStatus,
+  formatRunId,
+  parseTime,
   formatSource,
-  progressBar,
+  barOf,
+  formatDoneOfTotal,
 } from './format.ts'
 import { NOTHING_DONE } from './history.ts'
 import type { ListedRun, Worker as WorkerView } from './records.ts'
@@ -84,15 +88,15 @@ export function browseRuns(runs: readonly ListedRun[], now: Millis): BrowseList 
     empty:
       'Nothing has run yet. See it work with `unstuck demo`, or start `unstuck work crawl.ts`.',
     columns: [
-      left('RUN', ({ id }) => shortId(id)),
+      left('RUN', ({ id, origin }) => formatRunId(id, origin)),
       flex('SOURCE', ({ source, origin }) => formatSource(source, origin)),
       left('STATUS', formatStatus),
-      right('DONE', ({ done, total, planned, kind }) => {
-        return `${done}/${total}${planned || kind === 'single' ? '' : '+'}`
-      }),
-      left('', ({ done, total }) => progressBar(done, total), 3),
+      right('DONE', formatDoneOfTotal),
+      left('', barOf, 3),
       {
-        ...right('PAGES/MIN', ({ pace }) => (pace ? String(Math.round(pace.pagesPerMinute)) : '')),
+        ...right('PAGES/MIN', ({ pages, pace }) =>
+          pace && pages ? String(Math.round(pace.pagesPerMinute)) : '',
+        ),
         from: 100,
       },
       {
@@ -100,15 +104,15 @@ export function browseRuns(runs: readonly ListedRun[], now: Millis): BrowseList 
         from: 100,
       },
       right('ITEMS', ({ extracted }) => String(extracted), 2),
-      right('ACTIVITY', ({ lastActivityAt }) => formatAgo(Date.parse(lastActivityAt), now), 1),
+      right('ACTIVITY', ({ lastActivityAt }) => formatAgo(parseTime(lastActivityAt), now), 1),
     ],
     orders: {
       attention: ({ status, health }) =>
         isLive(status) && health !== null ? HEALTH_STATES.indexOf(health) : HEALTH_STATES.length,
       source: ({ source }) => source,
-      activity: ({ lastActivityAt }) => -Date.parse(lastActivityAt),
-      'share done': ({ done, total }) => (total > 0 ? done / total : 0),
-      age: ({ createdAt }) => createdAt,
+      activity: ({ lastActivityAt }) => -(parseTime(lastActivityAt) ?? 0),
+      'share done': ({ done, total }) => (total ? done / total : 0),
+      age: ({ createdAt }) => createdAt ?? '',
     },
     row: ({ id, status, because, error }) => {
       const ended = [status === 'abandoned' ? formatRunStatus(status).text : null, error]
@@ -123,7 +127,7 @@ export function browseRuns(runs: readonly ListedRun[], now: Millis): BrowseList 
 
 /** Newest first, also among runs of equal rank. */
 function byActivity(a: ListedRun, b: ListedRun): number {
-  return Date.parse(b.lastActivityAt) - Date.parse(a.lastActivityAt)
+  return (parseTime(b.lastActivityAt) ?? 0) - (parseTime(a.lastActivityAt) ?? 0)
 }
 
 /** Its health where it is stuck. The long status is shown below the list: it would cut all other columns. */
@@ -132,14 +136,6 @@ function formatStatus({ status, health }: ListedRun): Span {
     return { text: health, style: 'bad' }
   const span = formatRunStatus(status)
   return status === 'abandoned' ? { ...span, text: 'cleaned' } : span
-}
-
-/** `8–11 min` */
-function formatEta({ from, to }: { from: number; to: number }): string {
-  const [low, high] = [humanizeDuration(from * 1_000), humanizeDuration(to * 1_000)]
-  const [, unit] = high.split(' ')
-  if (low === high) return low
-  return low.endsWith(` ${unit}`) ? `${low.split(' ')[0]}–${high}` : `${low} – ${high}`
 }
 
 const LIVENESS_ORDER = ['gone', 'silent', 'stalled', 'unknown', 'present']
@@ -155,12 +151,16 @@ export function browseWorkers(workers: readonly WorkerView[], now: Millis): Brow
       flex('PROCESS', formatProcessCell, 3),
       left('LIVENESS', ({ liveness }) => formatLiveness(liveness)),
       right('TARGETS', ({ targets }) => String(targets), 1),
-      right('UP', ({ startedAt }) => formatAge(now - Date.parse(startedAt)), 2),
-      right('HEARTBEAT', ({ lastHeartbeatAt }) => formatAgo(Date.parse(lastHeartbeatAt), now)),
+      right(
+        'UP',
+        ({ startedAt }) => (startedAt === null ? '–' : formatAge(now - Date.parse(startedAt))),
+        2,
+      ),
+      right('HEARTBEAT', ({ lastHeartbeatAt }) => formatAgo(parseTime(lastHeartbeatAt), now)),
     ],
     orders: {
       liveness: ({ liveness }) => LIVENESS_ORDER.indexOf(liveness),
-      heartbeat: ({ lastHeartbeatAt }) => lastHeartbeatAt,
+      heartbeat: ({ lastHeartbeatAt }) => lastHeartbeatAt ?? '',
       targets: ({ targets }) => -targets,
       source: ({ source }) => source,
       process: ({ host, pid }) => `${host} ${pid}`,
@@ -176,12 +176,10 @@ export function browseVerdicts(verdicts: readonly VerdictView[]): BrowseList {
     empty: 'Nothing to recover: no worker with a claim is gone, silent or stalled.',
     columns: [
       left('ACTION', (one) => ({ text: one.action, style: isPlanned(one) ? 'strong' : 'warn' })),
-      left('SUBJECT', ({ subject, run, target }) =>
-        subject.kind === 'target' ? `target ${shortId(target!)}` : `run ${shortId(run)}`,
+      left('SUBJECT', ({ key, subject: { kind, name } }) =>
+        kind === 'target' ? `target ${key ?? name}` : `run ${name}`,
       ),
-      flex('SOURCE', ({ subject, source }) =>
-        subject.kind === 'row' ? subject.label.replace(/^run \S+ of /, '') : source,
-      ),
+      flex('SOURCE', ({ source }) => source),
       left('CHANGE', formatChange, 2),
       left('LIVENESS', ({ liveness }) => formatLiveness(liveness), 1),
       left('KEY', ({ outcome, action }) => {
@@ -240,8 +238,12 @@ export function browseHistory(entries: readonly AuditEntry[], now: Millis): Brow
     columns: [
       right('WHEN', ({ at }) => ({ text: formatAgo(at, now), style: 'dim' })),
       left('ACTION', ({ action }) => ({ text: action, style: 'strong' })),
-      left('SUBJECT', ({ run, target }) =>
-        target === null ? `run ${shortId(run)}` : `target ${shortId(target)}`,
+      flex('SUBJECT', ({ run, target, key }) =>
+        target !== null
+          ? (key ?? `target ${shortId(target)}`)
+          : run !== null
+            ? `run ${shortId(run)}`
+            : 'source',
       ),
       flex('SOURCE', ({ source }) => source),
       flex('BY', ({ actor }) => actor, 1),

@@ -1,12 +1,21 @@
 import type { Health } from '../core/decide/health.ts'
 import { isLive, type Run } from '../core/model/run.ts'
 import { humanizeDuration, type Millis } from '../core/model/time.ts'
-import { shortId } from '../core/model/id.ts'
 import { assess, type AssessContext } from '../core/recovery/assess.ts'
-import type { RunFilter } from '../core/store/store.ts'
+import type { RunFilter, Store } from '../core/store/store.ts'
 import { right, left, flex, type Sentence, type Table, makeTable } from '../lib/text/sentence.ts'
+import { similarSource } from './find.ts'
 import type { PresentedList } from './presented.ts'
-import { formatAgo, formatDoneOfTotal, formatRunStatus, formatSource } from './format.ts'
+import {
+  formatAgo,
+  formatDoneOfTotal,
+  howFar,
+  formatRunStatus,
+  formatRunId,
+  formatSource,
+  knownPages,
+  knownTime,
+} from './format.ts'
 import type { ListedRun } from './records.ts'
 import { runView } from './view.ts'
 import { paceOf, recentSamples, type RecentSamples } from './pace.ts'
@@ -19,7 +28,7 @@ export function listedRunView(
 ): ListedRun {
   return {
     ...runView(run),
-    pages: run.counts.pages,
+    pages: knownPages(run.counts, run.traits),
     planned: run.plannedAt !== null,
     kind: run.kind,
     health: health?.state ?? null,
@@ -34,32 +43,54 @@ export type RunList = {
   readonly items: ListedRun[]
   readonly next: string | null
   readonly now: Millis
+  /** What is printed for an empty list. */
+  readonly none: string
+}
+
+const NO_RUNS = 'No runs. `unstuck work crawl.ts` starts one.'
+
+/** Describes an empty list: a mistyped source looks as if nothing had run. */
+async function describeNone(store: Store, filter: RunFilter): Promise<string> {
+  const { source, statuses, search, createdSince, latestFailed, after } = filter
+  const similar = source === undefined ? null : await similarSource(store, source)
+  if (similar !== null) return `No run of ${source} matches; there is ${similar}.`
+  const isFiltered = source ?? statuses ?? search ?? createdSince ?? latestFailed ?? after
+  return isFiltered === undefined ? NO_RUNS : 'No run matches.'
 }
 
 /** Returns the runs that match, newest first. All live ones are assessed at once. */
 export async function listRuns(context: AssessContext, filter: RunFilter): Promise<RunList> {
   const { store } = context
   const { items: runs, next } = await store.runs(filter)
+  const none = runs.length === 0 ? await describeNone(store, filter) : NO_RUNS
   if (!runs.some(({ status }) => isLive(status))) {
     const now = await store.now()
-    return { runs, items: runs.map((run) => listedRunView(run, null, new Map(), now)), next, now }
+    return {
+      runs,
+      items: runs.map((run) => listedRunView(run, null, new Map(), now)),
+      next,
+      now,
+      none,
+    }
   }
   const { runs: live, now } = await assess(context)
   const health = new Map(live.map((one) => [one.run.id, one.health]))
   const samples = await recentSamples(store, now)
   const items = runs.map((run) => listedRunView(run, healthFor(health, run), samples, now))
-  return { runs, items, next, now }
+  return { runs, items, next, now, none }
 }
+
+const NOTHING: RunList = { runs: [], items: [], next: null, now: 0, none: NO_RUNS }
 
 /** `runs`; null where there is no database yet. */
 export function presentRuns(list: RunList | null): PresentedList<ListedRun> {
-  const { runs, items, next, now } = list ?? { runs: [], items: [], next: null, now: 0 }
+  const { runs, items, next, now, none } = list ?? NOTHING
   const more: Sentence = [{ text: `There are more: add \`--after ${next}\`.`, style: 'dim' }]
   return {
     view: { items, next },
     sections: [
       runs.length === 0
-        ? { heading: null, sentences: [['No runs. `unstuck work crawl.ts` starts one.']] }
+        ? { heading: null, sentences: [[none]] }
         : { heading: null, table: runsTable(runs, now), sentences: next === null ? [] : [more] },
     ],
   }
@@ -69,10 +100,10 @@ type WithRun = { readonly run: Run }
 
 /** Columns that tables of runs share. */
 export const RUN = {
-  id: left('RUN', ({ run }: WithRun) => shortId(run.id)),
+  id: left('RUN', ({ run }: WithRun) => formatRunId(run.id, run.traits.origin)),
   source: flex('SOURCE', ({ run }: WithRun) => formatSource(run.source, run.traits.origin)),
   status: left('STATUS', ({ run }: WithRun) => formatRunStatus(run.status)),
-  done: right('DONE', ({ run }: WithRun) => formatDoneOfTotal(run)),
+  done: right('DONE', ({ run }: WithRun) => formatDoneOfTotal(howFar(run))),
   items: right('ITEMS', ({ run }: WithRun) => String(runView(run).extracted)),
 }
 
@@ -85,7 +116,7 @@ function runsTable(runs: readonly Run[], now: Millis): Table {
       { ...RUN.status, flex: true },
       RUN.done,
       { ...RUN.items, optional: 1 },
-      right('CREATED', ({ run }) => formatAgo(run.createdAt, now), 2),
+      right('CREATED', ({ run }) => formatAgo(knownTime(run, run.createdAt), now), 2),
       right(
         'TOOK',
         ({ run }) =>

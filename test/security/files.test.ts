@@ -64,7 +64,7 @@ test('S29 its dependencies are few, pinned, and run no install scripts', () => {
     'docs/guides',
     'docs/reference',
     'AGENTS.md',
-    'examples/init',
+    'examples',
     'SECURITY.md',
     'CHANGELOG.md',
   ])

@@ -101,8 +101,8 @@ test('S5 no change is made by a form, a script of another site, or a link', asyn
     assert.equal(await send(ctx, call, form, '{}'), 415, nameOf(route))
     if (READ_ROUTES.some(({ path }) => path === route.path)) continue
     const link = await send(ctx, ['GET', call[1]], own)
-    // A GET of `/api/targets/park` is one of the target `park`, which is not there.
-    assert.ok(link === 405 || link === 404, `GET ${route.path}: ${link}`)
+    // A GET of `/api/targets/park` is one of the target `park`, which is no id of one.
+    assert.ok([400, 404, 405].includes(link), `GET ${route.path}: ${link}`)
   }
 })
 
@@ -118,14 +118,17 @@ test('S7 a stream ends within five seconds of its token, also for a session', as
 
 test('S23 names that mean something to JavaScript, and roles, are mistakes in every call', async () => {
   const bodies = ['{"__proto__":{"role":"admin"}}', '{"constructor":{}}', '{"role":"admin"}']
-  await using ctx = await createHttpTestContext()
-  const headers = { authorization: `Bearer ${ctx.tokens.admin}`, ...JSON_TYPE }
-  for (const route of MUTATION_ROUTES) {
-    for (const body of bodies) {
+  for (const body of bodies) {
+    // A server each: the calls of a minute are limited.
+    await using ctx = await createHttpTestContext()
+    const headers = { authorization: `Bearer ${ctx.tokens.admin}`, ...JSON_TYPE }
+    for (const route of MUTATION_ROUTES) {
       const got = await send(ctx, [route.method, pathOf(route)], headers, body)
       assert.equal(got, 400, `${nameOf(route)} ${body}`)
     }
   }
+  await using ctx = await createHttpTestContext()
+  const headers = { authorization: `Bearer ${ctx.tokens.admin}`, ...JSON_TYPE }
   for (const route of READ_ROUTES) {
     for (const name of ['__proto__', 'constructor', 'role', 'toString']) {
       const got = await send(ctx, ['GET', `${pathOf(route)}?${name}=x`], headers)
@@ -140,7 +143,7 @@ function bodyOf(path: string, about: { target: string }): object {
   if (path === '/api/runs') return { source: 'other' }
   if (path === '/api/targets/park') return { targets: [about.target] }
   if (path.endsWith('/rewind')) return { to: 0 }
-  if (path === '/api/dead-letters/retry') return { count: 0 }
+  if (path === '/api/dead-letters/replan') return { count: 0 }
   return {}
 }
 

@@ -57,7 +57,7 @@ test('S17 no command prints a secret, in its output or its errors, with an unrea
     ['status', '--debug'],
     ['runs', '--json', '--debug'],
     ['recover', '--dry-run'],
-    ['config', 'show', '--all'],
+    ['config', 'show', '--defaults'],
     ['config', 'show', '--json'],
     ['doctor'],
     ['doctor', '--security', '--json'],

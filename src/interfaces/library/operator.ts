@@ -1,7 +1,6 @@
 import { hostname } from 'node:os'
 import { contextFor } from '../../app/open-context.ts'
 import type { Settings } from '../../contracts/settings.ts'
-import { NotFoundError } from '../../core/model/errors.ts'
 import { checkCall, type Arguments, type Fields } from '../../core/model/fields.ts'
 import { LIVE_STATUSES, type Run } from '../../core/model/run.ts'
 import { checkSource } from '../../lib/validate/source.ts'
@@ -9,30 +8,48 @@ import type { Target } from '../../core/model/target.ts'
 import { parseDuration, type Millis } from '../../core/model/time.ts'
 import { adviseStart, presentCheck } from '../../presenters/check.ts'
 import { assess } from '../../core/recovery/assess.ts'
-import { classifyRuns } from '../../core/recovery/clean.ts'
 import type { OperatorContext } from '../../core/recovery/context.ts'
 import type { Store } from '../../core/store/store.ts'
 import { abortable } from '../../core/worker/abortable.ts'
 import type { Crawl } from '../../contracts/define-crawl.ts'
+import { acknowledge } from '../../presenters/acknowledge.ts'
 import { actionResultView, type ActionResult } from '../../presenters/action-result.ts'
 import { cleanByPlan, recoverByPlan } from '../../presenters/apply-plan.ts'
-import { presentSummary } from '../../presenters/cleaning.ts'
+import { loadSummary } from '../../presenters/cleaning.ts'
 import { enqueueSource } from '../../presenters/run-actions.ts'
 import { presentExplanation } from '../../presenters/explain.ts'
-import { findRun, findRunOrTarget, findTarget, findTargets } from '../../presenters/find.ts'
+import {
+  findRun,
+  findRunOfSource,
+  findRunOfSourceToChange,
+  findRunOrTarget,
+  findRunToChange,
+  findTarget,
+  findTargets,
+} from '../../presenters/find.ts'
 import { presentHistory, readHistory } from '../../presenters/history.ts'
-import { hasItems } from '../../presenters/items.ts'
+import { hasItems, listItems, runOfSource } from '../../presenters/items.ts'
 import { loadOverview, presentOverview } from '../../presenters/overview.ts'
 import { toJson } from '../../presenters/presented.ts'
 import type * as records from '../../presenters/records.ts'
 import * as runActions from '../../presenters/run-actions.ts'
 import { loadRunReport, presentRun } from '../../presenters/run.ts'
 import { listRuns } from '../../presenters/runs.ts'
+import * as sourceActions from '../../presenters/source-actions.ts'
 import * as targetActions from '../../presenters/target-actions.ts'
-import { itemView, runView, targetView } from '../../presenters/view.ts'
+import { listTargets, presentTargets } from '../../presenters/targets.ts'
+import { itemView, runView } from '../../presenters/view.ts'
 import { workerViews } from '../../presenters/workers.ts'
 import { ABORTABLE, FIELDS, RUN, RUNS, SOURCE, TARGET, TARGETS } from './option-fields.ts'
-import type { Abortable, ListOptions, RunRef, Since, SourceRef, TargetRef } from './options.ts'
+import type {
+  Abortable,
+  ItemsOptions,
+  ListOptions,
+  RunRef,
+  Since,
+  SourceRef,
+  TargetRef,
+} from './options.ts'
 import type { Listing, Page, Unstuck } from './types.ts'
 
 const PAGE_SIZE = 50
@@ -74,17 +91,13 @@ export class Operator {
   readonly summary: Unstuck['summary'] = (options = {}) =>
     this.call('summary()', {}, options, FIELDS.age, async () => {
       const age = parseDuration(options.abandonAfter) ?? undefined
-      return toJson(presentSummary(await classifyRuns(this.context, age)))
+      return toJson(await loadSummary(this.context, age))
     })
 
   readonly explain: Unstuck['explain'] = (what, options = {}) =>
-    this.call('explain()', { id: [what, RUN] }, options, ABORTABLE, async () => {
-      const found =
-        typeof what === 'object' && !('id' in what)
-          ? await this.#run(what)
-          : await findRunOrTarget(this.store, idOf(what))
-      return toJson(await presentExplanation(this.context, this.settings, found))
-    })
+    this.call('explain()', { id: [what, RUN] }, options, ABORTABLE, async () =>
+      toJson(await presentExplanation(this.context, this.settings, await this.#runOrTarget(what))),
+    )
 
   readonly run: Unstuck['run'] = (run, options = {}) =>
     this.call('run()', { run: [run, RUN] }, options, ABORTABLE, async () =>
@@ -105,28 +118,35 @@ export class Operator {
 
   readonly targets: Unstuck['targets'] = (run, options = {}) =>
     this.#list('targets()', { run: [run, RUN] }, options, FIELDS.targets, async (page) => {
-      const { id } = await this.#run(run)
       const { status, group } = options
-      const { items, next } = await this.store.targets(id, {
+      const list = await listTargets(this.store, await this.#run(run), {
         ...page,
         statuses: status === undefined ? undefined : [status].flat(),
         // The store takes an empty name for "no group".
         group: group === null ? '' : group,
       })
-      return { items: items.map(targetView), next }
+      return presentTargets(list).view
     })
 
   items<D = unknown>(
     source: Crawl<D> | SourceRef,
-    options: ListOptions = {},
+    options: ItemsOptions = {},
   ): Listing<records.Item<D>> {
     const args = { source: [source, SOURCE] } as const
-    return this.#list('items()', args, options, FIELDS.list, async ({ after, limit }) => {
+    return this.#list('items()', args, options, FIELDS.items, async ({ after, limit }) => {
+      const { run, group, since } = options
       const name = nameOf(source)
       if (after === undefined) await hasItems(this.store, name)
-      const found = await this.store.items(name, after ?? null, limit)
-      const items = found.map((item) => itemView(item) as records.Item<D>)
-      return { items, next: items.length < limit ? null : items.at(-1)!.key }
+      const query = {
+        source: name,
+        run: run === undefined ? undefined : runOfSource(await this.#run(run), name),
+        // The store takes an empty name for "no group".
+        group: group === null ? '' : group,
+        since: await this.#since(since),
+        after,
+      }
+      const { items, next } = await listItems(this.store, query, limit)
+      return { items: items.map((item) => itemView(item) as records.Item<D>), next }
     })
   }
 
@@ -164,23 +184,38 @@ export class Operator {
       const named =
         runs === undefined
           ? undefined
-          : await Promise.all([runs].flat().map((run) => this.#run(run)))
+          : await Promise.all([runs].flat().map((run) => this.#runToChange(run, 'clean')))
       return cleanByPlan(this.context, named, { ...options, age: options.abandonAfter })
     })
   }
 
-  readonly cancel = this.#runAction('cancel()', runActions.cancel)
-  readonly resume = this.#runAction('resume()', runActions.resume)
-  readonly retry = this.#runAction('retry()', runActions.retry)
-  readonly revert = this.#runAction('revert()', runActions.revert)
+  readonly pause = this.#sourceAction('pause', sourceActions.pause)
+  readonly unpause = this.#sourceAction('unpause', sourceActions.unpause)
+  readonly runNow = this.#sourceAction('runNow', sourceActions.runNow)
+  readonly cancel = this.#runAction('cancel', runActions.cancel)
+  readonly fail = this.#runAction('fail', runActions.fail)
+  readonly resume = this.#runAction('resume', runActions.resume)
+  readonly retry = this.#runAction('retry', runActions.retry)
+  readonly revert = this.#runAction('revert', runActions.revert)
 
   readonly resetFailed: Unstuck['resetFailed'] = (run, options = {}) =>
     this.call('resetFailed()', { run: [run, RUN] }, options, FIELDS.resetFailed, async () => {
       const { groups, maxAttempts, dryRun = false } = options
-      const found = await this.#run(run)
+      const found = await this.#runToChange(run, 'reset-failed')
       const targets = (await this.#targets(options.targets))?.map((target) => target.id)
       const request = { targets, groups, maxAttempts, dryRun }
       return actionResultView(await targetActions.resetFailed(this.context, [found], request))
+    })
+
+  readonly acknowledge: Unstuck['acknowledge'] = (what, options = {}) =>
+    this.call('acknowledge()', { what: [what, RUNS] }, options, FIELDS.acknowledge, async () => {
+      const { dryRun = false, undo = false, because, groups } = options
+      const found = await Promise.all([what].flat().map((one) => this.#runOrTarget(one)))
+      const isTarget = (one: Run | Target): one is Target => 'key' in one
+      const runs = found.filter((one) => !isTarget(one)) as Run[]
+      const selection = { runs, targets: found.filter(isTarget), groups }
+      const request = { dryRun, undo, because }
+      return actionResultView(await acknowledge(this.context, selection, request))
     })
 
   readonly park: Unstuck['park'] = (targets, options = {}) =>
@@ -193,7 +228,7 @@ export class Operator {
   readonly unpark: Unstuck['unpark'] = (run, options = {}) =>
     this.call('unpark()', { run: [run, RUN] }, options, FIELDS.unpark, async () => {
       const { groups, dryRun = false } = options
-      const found = await this.#run(run)
+      const found = await this.#runToChange(run, 'unpark --run')
       const targets = await this.#targets(options.targets)
       const request = { targets, groups, dryRun }
       return actionResultView(await targetActions.unpark(this.context, [found], request))
@@ -220,7 +255,7 @@ export class Operator {
   }
 
   #runAction(
-    name: string,
+    verb: string,
     act: (
       context: OperatorContext,
       run: Run,
@@ -228,9 +263,18 @@ export class Operator {
     ) => Promise<ActionResult>,
   ): Unstuck['cancel'] {
     return (run, options = {}) =>
-      this.call(name, { run: [run, RUN] }, options, FIELDS.reason, async () => {
+      this.call(`${verb}()`, { run: [run, RUN] }, options, FIELDS.reason, async () => {
         const { dryRun = false, because } = options
-        return actionResultView(await act(this.context, await this.#run(run), { dryRun, because }))
+        const found = await this.#runToChange(run, verb)
+        return actionResultView(await act(this.context, found, { dryRun, because }))
+      })
+  }
+
+  #sourceAction(verb: string, act: typeof sourceActions.pause): Unstuck['pause'] {
+    return (source, options = {}) =>
+      this.call(`${verb}()`, { source: [source, SOURCE] }, options, FIELDS.reason, async () => {
+        const { dryRun = false, because } = options
+        return actionResultView(await act(this.context, nameOf(source), { dryRun, because }))
       })
   }
 
@@ -250,11 +294,17 @@ export class Operator {
 
   async #run(ref: RunRef): Promise<Run> {
     if (typeof ref === 'string' || 'id' in ref) return findRun(this.store, idOf(ref))
-    const { source } = ref
-    const live = await this.store.liveRun(source)
-    const run = live ?? (await this.store.runs({ source, limit: 1 })).items[0]
-    if (run) return run
-    throw new NotFoundError(`run of ${source}`, '`unstuck runs` shows the sources there are.')
+    return findRunOfSource(this.store, ref.source)
+  }
+
+  async #runOrTarget(ref: RunRef | TargetRef): Promise<Run | Target> {
+    if (typeof ref === 'object' && !('id' in ref)) return this.#run(ref)
+    return findRunOrTarget(this.store, idOf(ref))
+  }
+
+  async #runToChange(ref: RunRef, verb: string): Promise<Run> {
+    if (typeof ref === 'string' || 'id' in ref) return findRunToChange(this.store, idOf(ref), verb)
+    return findRunOfSourceToChange(this.store, ref.source, verb)
   }
 
   async #targets(refs: readonly TargetRef[] | undefined): Promise<Target[] | undefined> {

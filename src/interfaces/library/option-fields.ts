@@ -31,8 +31,8 @@ const hasSource = (value: unknown): boolean =>
   isObject(value) && NON_EMPTY_STRING.isValid(value['source'])
 
 export const RUN: Field = {
-  rule: 'an id, its last 8 digits, a run, or { source }',
-  isValid: (value) => isId(value) || hasId(value) || hasSource(value),
+  rule: 'an id, its last 8 digits, a source, a run, or { source }',
+  isValid: (value) => NON_EMPTY_STRING.isValid(value) || hasId(value) || hasSource(value),
 }
 export const TARGET: Field = {
   rule: 'an id, its last 8 digits, or a target',
@@ -66,6 +66,10 @@ const SINCE: Field = {
     (value instanceof Date && !Number.isNaN(value.getTime())),
 }
 const SCHEMA: Field = { rule: 'a Standard Schema, as of Zod or Valibot', isValid: isSchema }
+const GROUP = optional({
+  rule: 'text, or null for none',
+  isValid: (value) => value === null || STRING.isValid(value),
+})
 const TEXT_LIST = optional(arrayOf(STRING))
 
 export const ABORTABLE: Fields = { signal: optional(SIGNAL) }
@@ -123,6 +127,12 @@ export const FIELDS = {
     groups: TEXT_LIST,
     maxAttempts: optional(integerBetween(1)),
   },
+  acknowledge: {
+    ...ACT,
+    because: optional(NON_EMPTY_STRING),
+    undo: optional(BOOLEAN),
+    groups: TEXT_LIST,
+  },
   rewind: {
     ...ACT,
     to: integerBetween(0),
@@ -134,7 +144,12 @@ export const FIELDS = {
     }),
     cursor: optional({ rule: 'any JSON', isValid: isJson }),
   },
-  list: LIST,
+  items: {
+    ...LIST,
+    run: optional(RUN),
+    group: GROUP,
+    since: optional(SINCE),
+  },
   runs: {
     ...LIST,
     status: optional(oneOf([...RUN_STATUSES, 'live'])),
@@ -144,10 +159,7 @@ export const FIELDS = {
   targets: {
     ...LIST,
     status: optional(oneOf(TARGET_STATUSES)),
-    group: optional({
-      rule: 'text, or null for none',
-      isValid: (value) => value === null || STRING.isValid(value),
-    }),
+    group: GROUP,
   },
   workers: { ...ABORTABLE, source: optional(SOURCE) },
   history: {

@@ -6,7 +6,10 @@ import type { StandardSchema } from '../../core/model/standard-schema.ts'
 import type { TargetStatus } from '../../core/model/target.ts'
 import type { Duration, Timestamp } from '../../core/model/time.ts'
 
-/** A run: its id, the last 8 digits of it, a run from a result, or a source: its live run, else its newest. */
+/**
+ * A run: its id, the last 8 digits of it, a run from a result, or a source: its live run, else its newest. A call that
+ * changes something takes only the live run of a source; `resume` takes its last run that can be resumed.
+ */
 export type RunRef = string | { readonly id: string } | { readonly source: string }
 
 /** A target: its id, the last 8 digits of it, or a target from a result. */
@@ -111,6 +114,14 @@ export type CleanOptions = ActOptions & {
   abandonAfter?: Duration | undefined
 }
 
+/** Options of `acknowledge`. */
+export type AcknowledgeOptions = ReasonOptions & {
+  /** Removes the mark: it needs attention again. @default false */
+  undo?: boolean | undefined
+  /** Only targets of these groups. @default all */
+  groups?: readonly string[] | undefined
+}
+
 /** Options of `unpark`. */
 export type UnparkOptions = ActOptions & {
   /** Only these targets. @default all that are parked or stuck */
@@ -163,6 +174,16 @@ export type TargetsOptions = ListOptions & {
   status?: TargetStatus | readonly TargetStatus[] | undefined
   /** Only targets of this group; null: those without one. @default all */
   group?: string | null | undefined
+}
+
+/** Options of `items`. */
+export type ItemsOptions = ListOptions & {
+  /** Only items that this run was the last to save. @default all */
+  run?: RunRef | undefined
+  /** Only items that a target of this group was the last to save; null: of none. @default all */
+  group?: string | null | undefined
+  /** Only items that were new or changed since then. @default all */
+  since?: Since | undefined
 }
 
 /** Options of `workers`. */

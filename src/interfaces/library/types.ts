@@ -10,7 +10,8 @@ import type {
   CleanOptions,
   EnqueueOptions,
   HistoryOptions,
-  ListOptions,
+  ItemsOptions,
+  AcknowledgeOptions,
   ReasonOptions,
   RecoverOptions,
   ResetFailedOptions,
@@ -42,12 +43,6 @@ export type HistoryPage = Page<records.AuditEntry> & {
 /** A list: `await` gives one page, `for await` all entries. Nothing is read before that. */
 export interface Listing<V, P extends Page<V> = Page<V>> extends PromiseLike<P>, AsyncIterable<V> {}
 
-/** What `work` returns. */
-export type WorkResult = {
-  /** Why it stopped; null: no work was left. */
-  readonly stopped: string | null
-}
-
 /** Unstuck in your own code, from `open`. Its results are those of the command line with `--json`. */
 export interface Unstuck extends AsyncDisposable {
   /**
@@ -59,6 +54,7 @@ export interface Unstuck extends AsyncDisposable {
    * Starts the source's run, or continues it after its last saved page. Atomic: of many callers, one gets the run. A run
    * whose process died is taken over (about 1 s on one host).
    * @throws {AlreadyRunningError} A live process has the run.
+   * @throws {SourcePausedError} The source is paused.
    * @throws {AlreadyDoneError} With `once`: a run of this source has succeeded.
    * @throws {StoppingError} This process got SIGTERM.
    * @throws {PageRejectedError} The stored cursor does not fit `schema.cursor`.
@@ -76,7 +72,7 @@ export interface Unstuck extends AsyncDisposable {
    * and SIGINT stop it after the pages in progress, unless `open` has `signals: false`.
    * @throws {UsageError} @throws {DatabaseError}
    */
-  work(crawl: Crawl, options?: WorkOptions): Promise<WorkResult>
+  work(crawl: Crawl, options?: WorkOptions): Promise<results.WorkResult>
   /** Reports whether anything is stuck: live runs, workers, and what needs attention. @throws {DatabaseError} */
   status(options?: Abortable): Promise<results.Status>
   /** Returns every live run: active, resumable or dead. @throws {DatabaseError} */
@@ -89,8 +85,8 @@ export interface Unstuck extends AsyncDisposable {
   runs(options?: RunsOptions): Listing<records.ListedRun>
   /** Lists targets of a run. @throws {NotFoundError} @throws {UsageError} @throws {DatabaseError} */
   targets(run: RunRef, options?: TargetsOptions): Listing<records.Target>
-  /** Lists saved items of a source, by key; typed by a crawl. @throws {NotFoundError} @throws {UsageError} @throws {DatabaseError} */
-  items<D = unknown>(source: Crawl<D> | SourceRef, options?: ListOptions): Listing<records.Item<D>>
+  /** Lists saved items of a source, by key, with `since` by the time of their change; typed by a crawl. @throws {NotFoundError} @throws {UsageError} @throws {DatabaseError} */
+  items<D = unknown>(source: Crawl<D> | SourceRef, options?: ItemsOptions): Listing<records.Item<D>>
   /** Lists workers that have not ended. @throws {UsageError} @throws {DatabaseError} */
   workers(options?: WorkersOptions): Listing<records.Worker>
   /** Lists changes by operators and by recovery, newest first. @throws {NotFoundError} @throws {UsageError} @throws {DatabaseError} */
@@ -112,12 +108,36 @@ export interface Unstuck extends AsyncDisposable {
   clean(runs?: RunRef | readonly RunRef[], options?: CleanOptions): Promise<results.Cleaning>
   /** Ends a live run. Its workers stop after the pages in progress. @throws {RefusedError} @throws {NotFoundError} @throws {DatabaseError} */
   cancel(run: RunRef, options?: ReasonOptions): Promise<results.ActionResult>
+  /** Ends a live row of a table of your own as failed. @throws {RefusedError} @throws {NotFoundError} @throws {DatabaseError} */
+  fail(run: RunRef, options?: ReasonOptions): Promise<results.ActionResult>
+  /**
+   * Pauses a source: nothing of it is started or claimed any more, and scheduled starts are skipped. Pages in progress are
+   * finished; a run with one target goes on to its end.
+   * @throws {RefusedError} @throws {NotFoundError} @throws {DatabaseError}
+   */
+  pause(source: SourceRef, options?: ReasonOptions): Promise<results.ActionResult>
+  /** Ends the pause of a source. @throws {NotFoundError} @throws {DatabaseError} */
+  unpause(source: SourceRef, options?: ReasonOptions): Promise<results.ActionResult>
+  /**
+   * Has the supervisor that waits (`unstuck run --cron`, `--interval`) start its command now. It starts no process.
+   * @throws {RefusedError} @throws {AlreadyRunningError} @throws {NotFoundError} No supervisor waits. @throws {DatabaseError}
+   */
+  runNow(source: SourceRef, options?: ReasonOptions): Promise<results.ActionResult>
   /** Reopens an ended run: the next worker continues from its last saved pages. @throws {RefusedError} @throws {NotFoundError} @throws {DatabaseError} */
   resume(run: RunRef, options?: ReasonOptions): Promise<results.ActionResult>
   /** Queues a new run that repeats this one from the beginning. @throws {RefusedError} @throws {AlreadyRunningError} @throws {NotFoundError} @throws {DatabaseError} */
   retry(run: RunRef, options?: ReasonOptions): Promise<results.ActionResult>
   /** Reverts the last clean, cancel, fail or recovery of a run. @throws {RefusedError} @throws {NotFoundError} @throws {DatabaseError} */
   revert(run: RunRef, options?: ReasonOptions): Promise<results.ActionResult>
+  /**
+   * Marks runs and targets that failed, are stuck or parked as seen: they are kept, and no longer count as needing
+   * attention. `undo` removes the mark.
+   * @throws {NotFoundError} @throws {RefusedError} @throws {UsageError} @throws {DatabaseError}
+   */
+  acknowledge(
+    what: RunRef | TargetRef | readonly (RunRef | TargetRef)[],
+    options?: AcknowledgeOptions,
+  ): Promise<results.ActionResult>
   /** Puts failed targets back in the queue, from their last saved pages. @throws {NotFoundError} @throws {UsageError} @throws {DatabaseError} */
   resetFailed(run: RunRef, options?: ResetFailedOptions): Promise<results.ActionResult>
   /** Parks targets until `unpark`, also those that a worker holds. @throws {NotFoundError} @throws {UsageError} @throws {DatabaseError} */

@@ -17,7 +17,7 @@ import { STOP_DEADLINE_MS, DEFAULT_POLICY, type Policy } from '../../core/model/
 import { makePolicy, type PolicyOptions } from '../../lib/validate/policy-options.ts'
 import { checkSource } from '../../lib/validate/source.ts'
 import { parseDuration } from '../../core/model/time.ts'
-import { cancel } from '../../core/recovery/operator-actions.ts'
+import { cancel } from '../../operator/actions.ts'
 import { openStore } from '../../core/store/open.ts'
 import type { Store } from '../../core/store/store.ts'
 import { assertNotDone, beginRun } from '../../core/worker/begin.ts'
@@ -25,6 +25,8 @@ import type { Crawl, DefinedCrawl } from '../../contracts/define-crawl.ts'
 import { fitStored } from '../../core/worker/page-context.ts'
 import { RunHandle } from '../../core/worker/run-handle.ts'
 import { CrawlWorker } from '../../core/worker/worker.ts'
+import type { WorkResult } from '../../presenters/results.ts'
+import { WorkMeter } from '../../presenters/work.ts'
 import { databaseAddress } from '../../lib/files/config-file.ts'
 import { COMMAND_PROCESSES } from '../../lib/process/end-tree.ts'
 import { Operator } from './operator.ts'
@@ -127,12 +129,14 @@ export class UnstuckClient extends Operator implements Unstuck {
     return handle
   }
 
-  async work(crawl: Crawl, options: WorkOptions = {}): Promise<types.WorkResult> {
+  async work(crawl: Crawl, options: WorkOptions = {}): Promise<WorkResult> {
     checkCall('work()', options, FIELDS.work, { crawl: [crawl, CRAWL] })
     const { signal, drain = false, start = true, stopDeadline } = options
     signal?.throwIfAborted()
     if (this.#stopSignal) throw new StoppingError(this.#stopSignal)
-    const { db, onEvent, log } = this.#options
+    const { db, onEvent, log, ownStore } = this.#options
+    const meter = new WorkMeter(crawl.source)
+    await meter.start(ownStore)
     const definition = crawl as DefinedCrawl
     const policy = this.settings.policyFor(crawl.source, definition.policyOptions)
     const worker = new CrawlWorker(
@@ -150,12 +154,13 @@ export class UnstuckClient extends Operator implements Unstuck {
     const onAbort = (): void => worker.stop(messageOf(signal!.reason))
     signal?.addEventListener('abort', onAbort, { once: true })
     this.#listenForSignals()
-    const working = worker.run()
+    const working = worker.run().then(async ({ stopReason, error }) => {
+      if (error) throw error
+      return (await meter.finish(ownStore, stopReason)).result
+    })
     this.#workers.set(worker, working)
     try {
-      const { stopReason, error } = await working
-      if (error) throw error
-      return { stopped: stopReason }
+      return await working
     } finally {
       signal?.removeEventListener('abort', onAbort)
       this.#workers.delete(worker)

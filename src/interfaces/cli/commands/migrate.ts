@@ -2,7 +2,7 @@ import { assertKnown } from '../../../core/store/schema-version.ts'
 import type { TextWriter } from '../../../lib/terminal/text-writer.ts'
 import { plural } from '../../../presenters/format.ts'
 import { defineCommand } from '../../../contracts/command.ts'
-import { option } from '../../../contracts/options.ts'
+import { SHARED_OPTIONS } from '../../../contracts/options.ts'
 import {
   readDatabaseInfo,
   type DatabaseInfo,
@@ -25,7 +25,7 @@ export const command = defineCommand({
     'unstuck migrate  # before the new version starts anywhere',
   ],
   options: {
-    dryRun: option.flag('name what is pending and change nothing'),
+    dryRun: SHARED_OPTIONS.dryRun,
   },
 
   async run({ options, database }) {

@@ -1,12 +1,13 @@
 import { defineCommand, present, presentList, reportState } from '../../../contracts/command.ts'
-import { argument, option } from '../../../contracts/options.ts'
+import { argument, option, SHARED_OPTIONS } from '../../../contracts/options.ts'
+import { UsageError } from '../../../core/model/errors.ts'
 import { EXIT } from '../../../core/model/exit-codes.ts'
-import { RUN_STATUSES } from '../../../core/model/run.ts'
+import { LIVE_STATUSES, RUN_STATUSES } from '../../../core/model/run.ts'
+import { isModulePath } from '../../../app/load-crawl.ts'
 import { checkSource } from '../../../lib/validate/source.ts'
 import { adviseStart, NOTHING_RAN, presentCheck } from '../../../presenters/check.ts'
 import { assess } from '../../../core/recovery/assess.ts'
-import { classifyRuns } from '../../../core/recovery/clean.ts'
-import { NOTHING_LIVE, presentSummary } from '../../../presenters/cleaning.ts'
+import { loadSummary } from '../../../presenters/cleaning.ts'
 import { presentExplanation } from '../../../presenters/explain.ts'
 import { findRun, findRunOrTarget } from '../../../presenters/find.ts'
 import { EMPTY_HISTORY, presentHistory, readHistory } from '../../../presenters/history.ts'
@@ -17,11 +18,7 @@ import { presentWorkers } from '../../../presenters/workers.ts'
 
 /** Commands that read once and print what a presenter returns. */
 
-const age = option.duration(
-  'AGE',
-  'dead from this age on, instead of the age in the policy',
-  undefined,
-)
+const { after, age, since, source, limit } = SHARED_OPTIONS
 
 export const status = defineCommand({
   examples: [
@@ -48,23 +45,31 @@ export const runs = defineCommand({
     "unstuck runs --json | jq -r '.items[].id'",
   ],
   options: {
-    source: option.text('SOURCE', 'only runs of this source'),
-    status: option.choice(RUN_STATUSES, 'only runs in this status', undefined),
-    limit: option.count('N', 'how many', 20, { max: 500 }),
-    after: option.text('CURSOR', 'continue after this one: `next` of the last page'),
+    source,
+    status: option.choices([...RUN_STATUSES, 'live'], 'only in these statuses'),
+    limit: limit(20, 500),
+    after,
   },
   watch: true,
 
   async run({ options: { status, ...page }, openContextIfExists }) {
     const context = await openContextIfExists()
-    const filter = { ...page, statuses: status && [status] }
+    const statuses = status.flatMap((one) => (one === 'live' ? LIVE_STATUSES : [one]))
+    const filter = { ...page, statuses: statuses.length > 0 ? [...new Set(statuses)] : undefined }
     return presentList(presentRuns(context && (await listRuns(context, filter))))
   },
 })
 
 export const show = defineCommand({
-  examples: ['unstuck show 4f2a91bc', 'unstuck show 4f2a91bc --watch'],
-  args: { run: argument.required('the run: its last 8 digits, or its full id') },
+  examples: [
+    'unstuck show 4f2a91bc',
+    'unstuck show directory --watch  # the live run of a source, else its last',
+  ],
+  args: {
+    run: argument.required(
+      'its last 8 digits or full id, or a source: its live run, else its last',
+    ),
+  },
   watch: true,
 
   async run({ args, openContext }) {
@@ -92,7 +97,7 @@ export const workers = defineCommand({
 
 export const explain = defineCommand({
   examples: ['unstuck explain 4f2a91bc', "unstuck explain 4f2a91bc --json | jq '.verdict'"],
-  args: { what: argument.required('a run or a target: its last 8 digits, or its full id') },
+  args: { what: argument.required('a run or a target: its last 8 digits or full id; or a source') },
 
   async run({ args, openContext, settings }) {
     const context = await openContext()
@@ -108,9 +113,7 @@ export const summary = defineCommand({
 
   async run({ options, openContextIfExists }) {
     const context = await openContextIfExists()
-    return reportState(
-      presentSummary(context ? await classifyRuns(context, options.age) : NOTHING_LIVE),
-    )
+    return reportState(await loadSummary(context, options.age))
   },
 })
 
@@ -120,20 +123,25 @@ export const history = defineCommand({
     'unstuck history --source directory --limit 50',
     "unstuck history --json | jq '.items[] | {at, actor, action, before, after}'",
   ],
+  args: { run: argument.optional('only this run, or the live run of a source, else its last') },
   options: {
-    since: option.duration('AGE', 'only what was done since then', undefined),
-    source: option.text('SOURCE', 'only runs of this source'),
-    limit: option.count('N', 'how many entries of the trail', 20, { max: 1_000 }),
-    after: option.count('ID', 'continue after this entry: `next` of the last page', undefined, {
+    since,
+    source,
+    limit: limit(20, 1_000),
+    after: option.count('CURSOR', after.description, undefined, {
       max: Number.MAX_SAFE_INTEGER,
     }),
   },
   watch: true,
 
-  async run({ options: { since, source, ...page }, database }) {
-    const store = await database.openIfExists()
+  async run({ args, options: { since, source, ...page }, database }) {
+    if (args.run !== undefined && source !== undefined)
+      throw new UsageError('Give either a run or --source SOURCE.')
+    const store = await (args.run === undefined ? database.openIfExists() : database.openExisting())
     const now = store ? await store.now() : Date.now()
     const filter = {
+      ...(store &&
+        args.run !== undefined && { run: (await findRun(store, args.run, 'history')).id }),
       ...(since !== undefined && { since: now - since }),
       ...(source !== undefined && { source }),
     }
@@ -153,6 +161,11 @@ export const check = defineCommand({
 
   async run({ args: { source }, options, openContextIfExists }) {
     checkSource(source)
+    if (isModulePath(source)) {
+      throw new UsageError(
+        `${source} is the path of a file. Give the source that it names, as in \`unstuck check portal-a\`.`,
+      )
+    }
     const context = await openContextIfExists()
     const advice = context ? await adviseStart(context, source, options.age) : NOTHING_RAN
     const now = context ? await context.store.now() : Date.now()

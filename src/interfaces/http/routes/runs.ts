@@ -9,11 +9,12 @@ import { measureProgress, presentProgress, PROGRESS_BY } from '../../../presente
 import { toJson } from '../../../presenters/presented.ts'
 import { loadRunReport, presentRun } from '../../../presenters/run.ts'
 import { findRun } from '../../../presenters/find.ts'
-import { runView, targetView } from '../../../presenters/view.ts'
+import { listTargets, presentTargets } from '../../../presenters/targets.ts'
+import { runView } from '../../../presenters/view.ts'
 import { defineRoute } from '../../../contracts/route.ts'
 import * as common from '../request-fields.ts'
 
-const runParams = v.strictObject({ run: common.id })
+const runParams = v.strictObject({ run: common.runRef })
 
 /** Reads of runs, and queueing one. */
 export const RUN_ROUTES = [
@@ -100,16 +101,16 @@ export const RUN_ROUTES = [
     // A search without a match reads the whole run.
     isExpensive: ({ q }) => Boolean(q),
     async handle({ params, query, server: { store } }) {
-      const { id } = await findRun(store, params.run)
+      const run = await findRun(store, params.run, 'targets')
       const { status, group, q, limit, after } = query
-      const { items, next } = await store.targets(id, {
+      const list = await listTargets(store, run, {
         statuses: status.length > 0 ? status : undefined,
         group,
         search: q || undefined,
         limit,
         after,
       })
-      return { items: items.map(targetView), next }
+      return presentTargets(list).view
     },
   }),
 ]
