@@ -1,86 +1,85 @@
-import { closest } from '../core/model/closest.ts'
-import { NotFoundError } from '../core/model/errors.ts'
-import type { SavedItem } from '../core/model/item.ts'
-import { safeJson, safeText } from '../lib/text/safe-text.ts'
+import { shortId, type RunId } from '../core/model/id.ts'
+import { UsageError } from '../core/model/errors.ts'
+import type { Run } from '../core/model/run.ts'
 import type { Store } from '../core/store/store.ts'
-import { csvLine } from '../lib/text/csv.ts'
-import { itemView } from './view.ts'
+import {
+  ITEM_STORE,
+  type SavedItem,
+  type ItemFilter,
+  type ItemPart,
+  type ItemPlace,
+} from '../features/items/store/store.ts'
+import { unknownSource } from './find.ts'
+
+/** Which items of a source. */
+export type ItemQuery = Omit<ItemFilter, 'limit'>
 
 /** Only one batch is in memory, however many items there are and however slow their reader is. */
 const BATCH_SIZE = 200
+/** Of items that a filter may leave out: their data is not read. */
+const FILTERED_BATCH_SIZE = 2_000
 const FIRST_BATCH_SIZE = 20
-const CHUNK_CHARS_MAX = 1_000_000
-const CSV_FIELDS = ['key', 'url', 'firstSeenAt', 'lastSeenAt', 'version', 'data'] as const
 
-export const ITEM_FORMATS = ['jsonl', 'csv', 'json'] as const
-export type ItemFormat = (typeof ITEM_FORMATS)[number]
+/** How many items are read at once: fewer while they are large. */
+export class BatchSize {
+  readonly #max: number
+  current = FIRST_BATCH_SIZE
 
-type ExportOptions = {
-  readonly format: ItemFormat
-  /** The key of an item: returns those after it. */
-  readonly after?: string | undefined
-  /** In a file the text is unchanged; on a terminal its control characters are removed. */
-  readonly isTerminal?: boolean
+  constructor({ run, group }: ItemQuery) {
+    this.#max = run === undefined && group === undefined ? BATCH_SIZE : FILTERED_BATCH_SIZE
+  }
+
+  adapt(isLarge: boolean): void {
+    this.current = isLarge ? Math.max(1, this.current >> 2) : Math.min(this.#max, this.current * 2)
+  }
 }
 
-/** Yields all items of a source as text, part by part. A part is read only when the one before it was consumed. */
-export async function* exportItems(
+/** Yields all items that match, part by part. A part is read only when the one before it was consumed. */
+export async function* itemParts(
+  store: Store,
+  query: ItemQuery,
+  size: BatchSize,
+): AsyncGenerator<ItemPart, void, void> {
+  const place = await placeOf(store, query.source)
+  const reader = await store.extend(ITEM_STORE)
+  for (let after = query.after; ;) {
+    const part = await reader.readItems(place, { ...query, after, limit: size.current })
+    yield part
+    if (part.next === null) return
+    after = part.next
+  }
+}
+
+/** Cuts a part to the items that are still wanted; `next`: where those after them begin. */
+export function cutPart({ items, next }: ItemPart, wanted: number): ItemPart {
+  if (items.length < wanted || (items.length === wanted && next === null)) return { items, next }
+  const taken = items.slice(0, wanted)
+  return { items: taken, next: taken.at(-1)!.position }
+}
+
+/** Returns up to `limit` items that match, and where to continue; null at the end. */
+export async function listItems(store: Store, query: ItemQuery, limit: number): Promise<ItemPart> {
+  const size = new BatchSize(query)
+  const found: SavedItem[] = []
+  for await (const part of itemParts(store, query, size)) {
+    const { items, next } = cutPart(part, limit - found.length)
+    found.push(...items)
+    if (found.length === limit) return { items: found, next }
+    size.adapt(false)
+  }
+  return { items: found, next: null }
+}
+
+/** Returns the items of a source that were new or changed last; of a run, those that it was the last to save. */
+export async function latestItems(
   store: Store,
   source: string,
-  { format: name, after, isTerminal = false }: ExportOptions,
-): AsyncGenerator<string, void, void> {
-  const format = FORMATS[name]
-  const makeLine = format.formatLine(isTerminal)
-  let count = 0
-  let text = format.header
-  for (let [last, size] = [after ?? null, FIRST_BATCH_SIZE]; ;) {
-    const batch: SavedItem[] = await store.items(source, last, size)
-    for (const item of batch) text += (count++ === 0 ? '' : format.separator) + makeLine(item)
-    const { length } = text
-    if (text !== '') yield text
-    text = ''
-    if (batch.length < size) break
-    last = batch.at(-1)!.key
-    // Items may be large: then fewer are read at once.
-    size = length > CHUNK_CHARS_MAX ? Math.max(1, size >> 2) : Math.min(BATCH_SIZE, size * 2)
-  }
-  yield text + (count === 0 ? '' : format.lastSeparator) + format.footer
-}
-
-type FormatSpec = {
-  readonly header: string
-  readonly formatLine: (isTerminal: boolean) => (item: SavedItem) => string
-  readonly separator: string
-  readonly lastSeparator: string
-  readonly footer: string
-}
-
-const FORMATS: Record<ItemFormat, FormatSpec> = {
-  jsonl: {
-    header: '',
-    formatLine: () => (item) => `${safeJson(itemView(item))}\n`,
-    separator: '',
-    lastSeparator: '',
-    footer: '',
-  },
-  json: {
-    header: '{"items":[',
-    formatLine: () => (item) => `\n${safeJson(itemView(item))}`,
-    separator: ',',
-    lastSeparator: '\n',
-    footer: '],"next":null}\n',
-  },
-  csv: {
-    header: csvLine(CSV_FIELDS),
-    formatLine: (isTerminal) => (item) => {
-      const view = { ...itemView(item), data: safeJson(item.data) }
-      const cells = CSV_FIELDS.map((field) => view[field] ?? '')
-      return csvLine(isTerminal ? cells.map((cell) => safeText(String(cell))) : cells)
-    },
-    separator: '',
-    lastSeparator: '',
-    footer: '',
-  },
+  run: Run | null,
+  limit: number,
+): Promise<SavedItem[]> {
+  const reader = await store.extend(ITEM_STORE)
+  const until = run?.finishedAt ?? undefined
+  return reader.latestItems(await placeOf(store, source), { source, run: run?.id, until, limit })
 }
 
 /**
@@ -88,12 +87,20 @@ const FORMATS: Record<ItemFormat, FormatSpec> = {
  * refused.
  */
 export async function hasItems(store: Store, source: string): Promise<boolean> {
-  if ((await store.items(source, null, 1)).length > 0) return true
+  const reader = await store.extend(ITEM_STORE)
+  const place = await placeOf(store, source)
+  if ((await reader.readItems(place, { source, limit: 1 })).items.length > 0) return true
   if ((await store.runs({ source, limit: 1 })).items.length > 0) return false
-  const sources = (await store.runs({ limit: 200 })).items.map((run) => run.source)
-  const hint = closest(source, sources)
-  throw new NotFoundError(
-    `source ${source}`,
-    hint ? `Did you mean ${hint}?` : '`unstuck runs` shows the sources there are.',
-  )
+  throw await unknownSource(store, source)
+}
+
+/** Returns the id of a run that is named beside a source. */
+export function runOfSource(run: Run, source: string): RunId {
+  if (run.source === source) return run.id
+  throw new UsageError(`Run ${shortId(run.id)} is a run of ${run.source}, not of ${source}.`)
+}
+
+async function placeOf(store: Store, source: string): Promise<ItemPlace> {
+  const [last] = (await store.runs({ source, limit: 1 })).items
+  return last?.traits.items ?? 'items'
 }

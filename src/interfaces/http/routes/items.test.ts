@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { ItemStore } from '../../../features/items/store/store.ts'
 import type { NewItem } from '../../../core/model/item.ts'
+import type { StoreExtension } from '../../../core/store/store.ts'
 import { createApiClient } from '../../../testing/api-client.ts'
 import { beginOne, enqueueSingle, savePage } from '../../../testing/fixtures.ts'
 import { postgresEngine } from '../../../testing/postgres-engine.ts'
@@ -45,19 +47,51 @@ for (const engine of [sqliteEngine, postgresEngine]) {
   })
 }
 
+test('the latest items come with the start of their data', async () => {
+  await using api = await createApiClient()
+  const { store } = api.ctx
+  const begun = await beginOne(store, await api.registerLiveWorker('a'), { source: 'a' })
+  const wide = Object.fromEntries(Array.from({ length: 15 }, (_, n) => [`f${n}`, n]))
+  const items = [
+    { key: 'k1', data: { name: '<b>', long: 'x'.repeat(300), list: [1, null] } },
+    { key: 'k2', data: wide },
+    { key: 'k3', data: null },
+  ]
+  await savePage(store, begun, { items })
+
+  const { items: found } = await api.get(`/api/items/a/latest?run=${begun.run}`)
+
+  assert.deepEqual(
+    found.map(({ key }: { key: string }) => key),
+    ['k3', 'k2', 'k1'],
+  )
+  assert.deepEqual(found[0].fields, [{ name: 'data', value: 'null', isCut: false }])
+  assert.deepEqual([found[1].fields.length, found[1].omitted], [12, 3])
+  const long = { name: 'long', value: `${'x'.repeat(200)}…`, isCut: true }
+  const list = { name: 'list', value: '[1,null]', isCut: false }
+  assert.deepEqual(found[2].fields, [{ name: 'name', value: '<b>', isCut: false }, long, list])
+  assert.equal((await api.get('/api/items/a/latest?limit=1')).items.length, 1)
+  await api.get('/api/items/a/latest?limit=21', 400)
+  await enqueueSingle(store, 'other')
+  await api.get('/api/items/a/latest?run=other', 400)
+})
+
 test('nothing is read ahead of the client, and nothing after it has disconnected', async () => {
   await using api = await createApiClient()
   const { store, url, tokens } = api.ctx
   const begun = await beginOne(store, await api.registerLiveWorker('a'), { source: 'a' })
   await savePage(store, begun, { items: makeManyItems(10_000, { text: 'x'.repeat(2_000) }) })
-  const read = store.items
+  const { extend } = store
   let reads = 0
-  Object.assign(store, {
-    items: (...args: Parameters<typeof read>) => {
+  const counting = async (extension: StoreExtension<ItemStore>): Promise<ItemStore> => {
+    const opened = await extend(extension)
+    const readItems: ItemStore['readItems'] = (...args) => {
       reads++
-      return read(...args)
-    },
-  })
+      return opened.readItems(...args)
+    }
+    return 'readItems' in opened ? { ...opened, readItems } : opened
+  }
+  Object.assign(store, { extend: counting })
   const leaving = new AbortController()
   const response = await fetch(`${url}/api/items/a`, {
     headers: { authorization: `Bearer ${tokens.viewer}` },
@@ -70,6 +104,6 @@ test('nothing is read ahead of the client, and nothing after it has disconnected
   const readByThen = reads
   await api.get('/api/operations')
 
-  assert.ok(readByThen < 45, `${readByThen} of 50 batches were read`)
+  assert.ok(readByThen > 0 && readByThen < 45, `${readByThen} of 50 batches were read`)
   assert.ok(reads <= readByThen + 1, 'it read on')
 })

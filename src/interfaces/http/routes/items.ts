@@ -1,7 +1,11 @@
 import * as v from 'valibot'
-import { exportItems, hasItems, ITEM_FORMATS, type ItemFormat } from '../../../presenters/items.ts'
+import { parseDuration } from '../../../core/model/time.ts'
+import { findRun } from '../../../presenters/find.ts'
+import { exportItems, ITEM_FORMATS, type ItemFormat } from '../../../presenters/item-export.ts'
+import { previewItem } from '../../../presenters/item-preview.ts'
+import { hasItems, latestItems, runOfSource } from '../../../presenters/items.ts'
 import { defineRoute } from '../../../contracts/route.ts'
-import { source } from '../request-fields.ts'
+import { duration, runRef, source, text } from '../request-fields.ts'
 
 const TYPES: Readonly<Record<ItemFormat, string>> = {
   jsonl: 'application/x-ndjson; charset=utf-8',
@@ -16,17 +20,37 @@ export const ITEM_ROUTES = [
     params: v.strictObject({ source }),
     query: v.strictObject({
       format: v.optional(v.picklist(ITEM_FORMATS), 'jsonl'),
+      run: v.optional(runRef),
+      group: v.optional(
+        v.pipe(text, v.description('Of the target that saved it last; empty: none')),
+      ),
+      since: v.optional(duration),
+      limit: v.optional(
+        v.pipe(
+          v.string(),
+          v.regex(/^[1-9]\d{0,8}$/, 'is a whole number from 1'),
+          v.transform(Number),
+        ),
+      ),
       after: v.optional(
-        v.pipe(v.string(), v.maxLength(4_000), v.description('The key of an item: those after it')),
+        v.pipe(
+          v.string(),
+          v.maxLength(4_000),
+          v.description('`next` of the page before, or the key of an item: those after it'),
+        ),
       ),
     }),
     response: null,
     produces: ['application/x-ndjson', 'text/csv', 'application/json'],
     async handle({ params, query, signal, server: { store } }) {
-      const { format, after } = query
+      const { format, limit, group, after } = query
       // Fails before the response begins.
       await hasItems(store, params.source)
-      const parts = exportItems(store, params.source, { format, after })
+      const run = query.run && runOfSource(await findRun(store, query.run), params.source)
+      const ageMs = parseDuration(query.since)
+      const since = ageMs === null ? undefined : (await store.now()) - ageMs
+      const items = { source: params.source, run, group, since, after }
+      const parts = exportItems(store, items, { format, limit })
       return new Response(streamOf(parts, signal), {
         headers: {
           'content-type': TYPES[format],
@@ -35,11 +59,35 @@ export const ITEM_ROUTES = [
       })
     },
   }),
+
+  defineRoute('GET /api/items/:source/latest', {
+    summary:
+      'The items of a source, or of one run, that are new or changed last, with the start of their data.',
+    params: v.strictObject({ source }),
+    query: v.strictObject({
+      run: v.optional(runRef),
+      limit: v.optional(
+        v.pipe(
+          v.string(),
+          v.regex(/^([1-9]|1\d|20)$/, 'is a whole number from 1 to 20'),
+          v.transform(Number),
+        ),
+        '5',
+      ),
+    }),
+    response: 'itemPreviews',
+    async handle({ params, query, server: { store } }) {
+      const run = query.run === undefined ? null : await findRun(store, query.run)
+      if (run) runOfSource(run, params.source)
+      const items = await latestItems(store, params.source, run, query.limit)
+      return { items: items.map(previewItem) }
+    },
+  }),
 ]
 
 /** Reads at the pace of the caller, one batch in memory. Ends when the caller disconnects. */
 function streamOf(
-  parts: AsyncGenerator<string, void, void>,
+  parts: AsyncGenerator<string, number, void>,
   signal: AbortSignal,
 ): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder()
@@ -58,7 +106,7 @@ function streamOf(
         else controller.enqueue(encoder.encode(text))
       },
       async cancel() {
-        await parts.return()
+        await parts.return(0)
       },
     },
     { highWaterMark: 0 },

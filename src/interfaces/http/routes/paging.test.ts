@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { cancel } from '../../../core/recovery/operator-actions.ts'
+import { cancel } from '../../../operator/actions.ts'
 import { createApiClient, type ApiClient } from '../../../testing/api-client.ts'
 import { claim, enqueueSingle, enqueueCrawl } from '../../../testing/fixtures.ts'
 import { postgresEngine } from '../../../testing/postgres-engine.ts'

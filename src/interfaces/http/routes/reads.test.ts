@@ -54,7 +54,7 @@ function withoutTimes(answer: unknown): unknown {
   const text = JSON.stringify(answer, (name, value: unknown) =>
     ['now', 'pace', 'ageMs', 'idleMs', 'heartbeatAgeMs', 'loopLagMs'].includes(name) ? 0 : value,
   )
-  return JSON.parse(text.replaceAll(/\d+(\.\d+)? (ms|s)\b/g, 'N s'))
+  return JSON.parse(text.replaceAll(/just now|\d+(\.\d+)? (ms|s)( ago)?\b/g, 'N s'))
 }
 
 for (const engine of [sqliteEngine, postgresEngine]) {
