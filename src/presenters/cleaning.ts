@@ -1,4 +1,5 @@
-import { cancelHint } from '../core/decide/allowed-actions.ts'
+import { runName } from '../core/model/traits.ts'
+import { cancelHint } from '../operator/refusals.ts'
 import { worstSeverity } from '../core/decide/health.ts'
 import { UsageError } from '../core/model/errors.ts'
 import { shortId, type RunId } from '../core/model/id.ts'
@@ -6,12 +7,13 @@ import { isLive, type Run } from '../core/model/run.ts'
 import { unstuckCommand } from '../lib/text/shell-command.ts'
 import type { Millis } from '../core/model/time.ts'
 import type { Verdict } from '../core/model/verdict.ts'
-import type { AssessedRun } from '../core/recovery/assess.ts'
-import type { ClassifiedRuns } from '../core/recovery/clean.ts'
+import type { AssessContext, AssessedRun } from '../core/recovery/assess.ts'
+import { classifyRuns, type ClassifiedRuns } from '../core/recovery/clean.ts'
 import { toRunVerdict } from '../core/recovery/recover.ts'
 import {
   right,
   left,
+  firstSentences,
   omittedRows,
   ROWS_MAX,
   type Section,
@@ -19,11 +21,11 @@ import {
   makeTable,
 } from '../lib/text/sentence.ts'
 import { cleanAction } from './bulk-actions.ts'
-import { formatAge, formatAgo, nextStartCondition, plural } from './format.ts'
+import { formatAge, formatAgo, nextStartCondition, plural, knownTime } from './format.ts'
 import type { Presented } from './presented.ts'
 import { RUN } from './runs.ts'
 import { planHash } from './recovery.ts'
-import { revertibleRuns, undoByRevert, undoSentences } from './action-result.ts'
+import { nameOf, revertibleRuns, undoByRevert, undoSentences } from './action-result.ts'
 import {
   assessedRunView,
   decisionView,
@@ -33,7 +35,12 @@ import {
   verdictView,
 } from './verdict.ts'
 import type { Cleaning } from './responses.ts'
-import type { Presented as PresentedJson, Summary, Verdict as VerdictView } from './results.ts'
+import type {
+  LiveRuns,
+  Presented as PresentedJson,
+  Summary,
+  Verdict as VerdictView,
+} from './results.ts'
 
 /** Where nothing ever ran. */
 export const NOTHING_LIVE: ClassifiedRuns = {
@@ -45,11 +52,40 @@ export const NOTHING_LIVE: ClassifiedRuns = {
   severity: 'ok',
 }
 
+type LiveRunsView = Omit<LiveRuns, keyof PresentedJson>
 type SummaryView = Omit<Summary, keyof PresentedJson>
 
-/** `summary`: resumable and dead runs side by side, the active ones as a number. */
-export function presentSummary(classified: ClassifiedRuns): Presented<SummaryView> {
-  const { now, total, active, resumable, dead, severity } = classified
+const ENDED = ['succeeded', 'failed', 'cancelled', 'abandoned'] as const
+
+/** `summary`; null where nothing ever ran. */
+export async function loadSummary(
+  context: AssessContext | null,
+  ageMs?: number,
+): Promise<Presented<SummaryView>> {
+  const [classified, totals] = context
+    ? await Promise.all([classifyRuns(context, ageMs), context.store.runTotals()])
+    : [NOTHING_LIVE, null]
+  const { view, sections, ...live } = presentLiveRuns(classified)
+  const ended = Object.fromEntries(
+    ENDED.map((status) => [status, totals?.[status] ?? 0]),
+  ) as SummaryView['ended']
+  const counts = ENDED.map((status) => `${ended[status]} ${status}`).join(', ')
+  const hasEnded = ENDED.some((status) => ended[status] > 0)
+  return {
+    ...live,
+    view: { ...view, ended },
+    sections: [
+      ...sections,
+      { heading: null, sentences: hasEnded ? [[`Ended runs: ${counts}.`]] : [] },
+    ],
+  }
+}
+
+/** Resumable and dead runs side by side, the active ones as a number. */
+export function presentLiveRuns(classified: ClassifiedRuns): Presented<LiveRunsView> {
+  const { now, total, active, dead, severity } = classified
+  const resumable = classified.resumable.map(withOwnersEnd)
+  const stuck = active.filter(({ health }) => health.severity !== 'ok')
   const view = {
     total,
     active: active.map(assessedRunView),
@@ -76,19 +112,45 @@ export function presentSummary(classified: ClassifiedRuns): Presented<SummaryVie
     severity,
     summary,
     sections: [
-      { heading: null, sentences: [counts] },
+      {
+        heading: null,
+        sentences: [
+          counts,
+          ...firstSentences(stuck.map(stuckSentence), '`unstuck status` has all'),
+        ],
+      },
       ...runsSections(`Resumable: continue when ${starter}`, resumable, now),
       ...runsSections('Dead: no progress, and older than the policy allows', dead, now),
     ],
   }
 }
 
+/** The age alone does not tell that its worker is lost. */
+function withOwnersEnd(one: AssessedRun): AssessedRun {
+  const { decision, owner } = one
+  if (owner === null || decision.action !== 'resumable') return one
+  const because = `${owner.assessment.because}; it has progress: kept`
+  return { ...one, decision: { ...decision, because } }
+}
+
+/** A run that is neither resumable nor dead, and not worked on either. */
+function stuckSentence({ run, health }: AssessedRun): Sentence {
+  const { state, because, command } = health
+  return [`${runName(run)} of ${run.source} is ${state}: ${because}. See \`${command}\`.`]
+}
+
 function runsSections(heading: string, all: readonly AssessedRun[], now: Millis): Section[] {
   if (all.length === 0) return []
   const runs = all.slice(0, ROWS_MAX)
   const reasons = runs.map(({ run, decision }): Sentence => [
-    { text: `${shortId(run.id)}: ${formatReason(decisionView(run, decision))}`, style: 'dim' },
+    { text: `${runName(run)}: ${formatReason(decisionView(run, decision))}`, style: 'dim' },
   ])
+  // Tables of users do not count them.
+  const unchanged = right(
+    'UNCHANGED',
+    ({ run, evidence }: AssessedRun) => (run.traits.hasTargets ? String(evidence.unchanged) : '–'),
+    5,
+  )
   return [
     {
       heading,
@@ -98,9 +160,10 @@ function runsSections(heading: string, all: readonly AssessedRun[], now: Millis)
         right('AGE', ({ evidence }) => formatAge(evidence.ageMs)),
         RUN.done,
         { ...RUN.items, optional: 3 },
+        ...(runs.some(({ run }) => run.traits.hasTargets) ? [unchanged] : []),
         right('SKIPPED', ({ evidence }) => String(evidence.skipped), 4),
         left('CHECKPOINT', formatCheckpoint, 2),
-        right('LAST ACTIVITY', ({ run }) => formatAgo(run.lastActivityAt, now), 1),
+        right('LAST ACTIVITY', ({ run }) => formatAgo(knownTime(run, run.lastActivityAt), now), 1),
       ]),
       sentences: [...reasons, ...omittedRows(all, '`--json` has all')],
     },
@@ -132,7 +195,7 @@ export function presentCleaning(
 ): Presented<CleaningView> {
   const { dryRun, isDone = !dryRun, runs = [], age } = request
   const { dead } = classified
-  const { view, sections, ...summary } = presentSummary(classified)
+  const { view, sections, ...summary } = presentLiveRuns(classified)
   const planned = dead.map((assessed) => toRunVerdict(assessed, false)).filter(isPlanned)
   const views = cleaned.map((verdict) => verdictView(verdict, true))
   const applied = views.filter(({ outcome }) => outcome === 'applied').length
@@ -150,7 +213,7 @@ export function presentCleaning(
       count: isDone ? applied : planned.length,
       dryRun,
       plan: planHash(planned),
-      command: unstuckCommand('clean', runs.map(shortId), { auto: true, age }),
+      command: unstuckCommand('clean', runs.map(shortId), { yes: true, age }),
     },
     severity: dead.length > applied ? worstSeverity([summary.severity, 'attention']) : 'ok',
     summary: result,
@@ -187,7 +250,7 @@ function questionOf(planned: readonly Verdict[]): string | null {
 /** `result`: about all of them. */
 function cleanedSection(result: string, cleaned: readonly VerdictView[]): Section {
   const isMarked = ({ outcome }: VerdictView): boolean => outcome === 'applied'
-  const marked = cleaned.filter(isMarked).map(({ run }) => run)
+  const marked = cleaned.filter(isMarked).map((one) => ({ run: one.run, name: nameOf(one) }))
   // Runs that were not marked come first: they may need attention.
   const sorted = cleaned.toSorted((a, b) => Number(isMarked(a)) - Number(isMarked(b)))
   return {
@@ -224,7 +287,7 @@ export function selectRuns(
 
 function throwUnlessDead(named: Run, classified: ClassifiedRuns, isDelete: boolean): void {
   const { id, status } = named
-  const short = shortId(id)
+  const short = runName(named)
   if (classified.dead.some(({ run }) => run.id === id) || (isDelete && !isLive(status))) return
   if (!isLive(status)) throw new UsageError(`Run ${short} is ${status}: there is nothing to clean.`)
   const assessed = [...classified.active, ...classified.resumable].find(({ run }) => run.id === id)

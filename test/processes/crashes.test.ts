@@ -15,13 +15,18 @@ for (const engine of SOME_ENGINES) {
           await sleep(100)
           if (target.key === 'poison') process.kill(process.pid, 'SIGKILL')
           await sleep(200)
-          return { next: null, inTransaction: ledger(target.key, page) }
+          return { items: [{ key: target.key, data: page }], next: null, inTransaction: ledger(target.key, page) }
         },
         concurrency: 10,
       `)
       const program = ctx.unstuck('work', crawl, '--workers', '2', '--drain')
 
       assert.equal(await program.waitForExit(), 3)
+      assert.match(
+        program.output,
+        // Also what the killed worker processes saved.
+        /^Run \w{8} of \S+, failed: 9 pages; items: 9 new, 0 updated, 0 unchanged; 0 errors; took /m,
+      )
       assert.match(
         program.output,
         /0 failed, 1 parked and 0 stuck targets. List them with: unstuck show/,
@@ -55,7 +60,10 @@ describe('P11 not counted as a crash', { concurrency: 2 }, () => {
       },
       policy: { retries: 2, backoff: '10ms' },
     `)
-    assert.equal(await ctx.unstuck('work', crawl, '--drain').waitForExit(), 3)
+    const program = ctx.unstuck('work', crawl, '--drain', '--json')
+    assert.equal(await program.waitForExit(), 3)
+    const [result] = /^{\n[^]*?^}$/m.exec(program.output)!
+    assert.partialDeepStrictEqual(JSON.parse(result), { stopped: null, pages: 1, errors: 3 })
     const bad = await ctx.target('bad')
     assert.deepEqual(
       [bad.status, bad.errors, bad.crashes, bad.crashesAlone, bad.lastError],

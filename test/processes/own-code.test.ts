@@ -34,6 +34,9 @@ for (const engine of ENGINES) {
         run: null,
         checkpoint: null,
         owner: null,
+        paused: null,
+        nextStartAt: null,
+        processes: [],
         severity: 'ok',
         summary: 'job: start. It can start.',
         sections: [
@@ -252,7 +255,7 @@ describe("a run in one's own code: the rest of the contract", { concurrency: 3 }
     await unstuck.begin('active')
     await (await unstuck.begin('over')).succeed()
 
-    const { total, active, resumable: left, dead } = await unstuck.summary()
+    const { total, active, resumable: left, dead, ended } = await unstuck.summary()
     const sources = Object.entries({ active, resumable: left, dead }).map(([name, runs]) => [
       name,
       runs.map((run) => run.source),
@@ -263,6 +266,7 @@ describe("a run in one's own code: the rest of the contract", { concurrency: 3 }
       resumable: ['resumable'],
       dead: ['dead'],
     })
+    assert.deepEqual(ended, { succeeded: 1, failed: 0, cancelled: 0, abandoned: 0 })
     assert.equal((await unstuck.check('dead')).action, 'clean')
   })
 

@@ -33,8 +33,10 @@ export type Counts = {
   readonly itemsNew: number
   readonly itemsUpdated: number
   readonly itemsUnchanged: number
-  /** What the crawl reported as skipped. */
+  /** What pages reported as left out. */
   readonly skipped: number
+  /** Pages that threw: their targets were retried, failed or parked. */
+  readonly errors: number
   /** Writes by a claim that was no longer the current one. */
   readonly refused: number
 }

@@ -1,5 +1,6 @@
 import type { ClaimedTarget } from '../model/claim.ts'
-import { UsageError } from '../model/errors.ts'
+import { toPaused } from './command-rows.ts'
+import { SourcePausedError, UsageError } from '../model/errors.ts'
 import { isId } from '../model/id.ts'
 import { DEFAULT_POLICY, type Policy } from '../model/policy.ts'
 import type { Counts, Paused, Run, RunKind, RunStatus } from '../model/run.ts'
@@ -21,6 +22,7 @@ export const COUNTER_COLUMNS = [
   'items_updated',
   'items_unchanged',
   'skipped',
+  'errors',
   'refused',
 ] as const
 export type CounterColumn = (typeof COUNTER_COLUMNS)[number]
@@ -43,6 +45,7 @@ export function toCounts(row: CountersRow): Counts {
     itemsUpdated: row.items_updated ?? 0,
     itemsUnchanged: row.items_unchanged ?? 0,
     skipped: row.skipped ?? 0,
+    errors: row.errors ?? 0,
     refused: row.refused ?? 0,
   }
 }

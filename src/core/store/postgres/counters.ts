@@ -15,6 +15,7 @@ export const ADD_ON_CONFLICT = /* sql */ `
     items_updated    = run_counters.items_updated   + excluded.items_updated,
     items_unchanged  = run_counters.items_unchanged + excluded.items_unchanged,
     skipped          = run_counters.skipped         + excluded.skipped,
+    errors           = run_counters.errors          + excluded.errors,
     refused          = run_counters.refused         + excluded.refused,
     last_activity_at = greatest(run_counters.last_activity_at, excluded.last_activity_at)
 `
@@ -45,9 +46,9 @@ const FOLD = sql('counters:fold')`
   )
   INSERT INTO unstuck.run_counters (
     run_id, group_name, writer, planned, in_progress, done, failed, stuck, parked, pages,
-    items_new, items_updated, items_unchanged, skipped, refused, last_activity_at)
+    items_new, items_updated, items_unchanged, skipped, errors, refused, last_activity_at)
   SELECT run_id, group_name, '', sum(planned), sum(in_progress), sum(done), sum(failed), sum(stuck), sum(parked),
-         sum(pages), sum(items_new), sum(items_updated), sum(items_unchanged), sum(skipped), sum(refused),
+         sum(pages), sum(items_new), sum(items_updated), sum(items_unchanged), sum(skipped), sum(errors), sum(refused),
          max(last_activity_at)
     FROM folded GROUP BY run_id, group_name ORDER BY run_id, group_name
   ${ADD_ON_CONFLICT}

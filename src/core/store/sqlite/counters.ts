@@ -5,9 +5,9 @@ export type CountChange = Partial<Record<CounterColumn, number>>
 
 const ADD_COUNTS = sql('counters:add')`
   INSERT INTO run_counters (run_id, group_name, planned, in_progress, done, failed, stuck, parked, pages,
-                     items_new, items_updated, items_unchanged, skipped, refused, last_activity_at)
+                     items_new, items_updated, items_unchanged, skipped, errors, refused, last_activity_at)
   VALUES (:run, :group_name, :planned, :in_progress, :done, :failed, :stuck, :parked, :pages,
-          :items_new, :items_updated, :items_unchanged, :skipped, :refused, :now)
+          :items_new, :items_updated, :items_unchanged, :skipped, :errors, :refused, :now)
   ON CONFLICT (run_id, group_name) DO UPDATE SET
     planned          = planned         + excluded.planned,
     in_progress      = in_progress     + excluded.in_progress,
@@ -20,6 +20,7 @@ const ADD_COUNTS = sql('counters:add')`
     items_updated    = items_updated   + excluded.items_updated,
     items_unchanged  = items_unchanged + excluded.items_unchanged,
     skipped          = skipped         + excluded.skipped,
+    errors           = errors          + excluded.errors,
     refused          = refused         + excluded.refused,
     last_activity_at = max(last_activity_at, excluded.last_activity_at)
 `
