@@ -75,7 +75,7 @@ const CLI: EntryPoint = {
     (await cliJson<{ verdicts: Verdict[] }>([0, 3], 'recover', '--yes', '--db', db)).verdicts,
   check: (db) => cliJson<Advice>([0, 5], 'check', SOURCE, '--db', db),
   clean: async (db) =>
-    (await cliJson<{ cleaned: Verdict[] }>([0, 3], 'clean', '--auto', '--db', db)).cleaned,
+    (await cliJson<{ cleaned: Verdict[] }>([0, 3], 'clean', '--yes', '--db', db)).cleaned,
 }
 
 /** A stage set for one row. */
@@ -183,7 +183,7 @@ const CASES: readonly Case[] = [
       stalledFor(26 * HOUR, ctx, await createHeldRun(ctx, await ctx.registerLiveWorker())),
     verdict: {
       action: 'alert',
-      because: /timeout: .* alive.*no progress for 26 h/,
+      because: /^process .* alive.*no progress for 26 h/,
       applied: false,
     },
     run: 'running',

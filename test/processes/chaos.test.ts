@@ -174,7 +174,7 @@ describe('unstuck chaos', { concurrency: 2 }, () => {
     assert.deepEqual([elsewhere.code, problems(elsewhere)], [1, ['nothing-arrived']])
     assert.match(elsewhere.said, /Warning: the command has a --db of its own\./)
     const hangs = await ctx.report(
-      ['--timeout', '1s'],
+      ['--max-duration', '1s'],
       ['node', '-e', 'setInterval(() => {}, 1e6)'],
     )
     assert.deepEqual([hangs.code, problems(hangs)], [1, ['never-ended']], hangs.said)

@@ -32,7 +32,7 @@ export async function runReference(
   phase: PhaseContext,
   processes: ProcessRuns,
 ): Promise<Reference | Problem | null> {
-  const { timeout: timeoutMs, interrupted, progress } = trial
+  const { maxDuration: timeoutMs, interrupted, progress } = trial
   progress.log('reference: the command runs once without kills')
   const run = await processes.start(phase)
   const limit = AbortSignal.any([AbortSignal.timeout(timeoutMs), interrupted])
@@ -80,7 +80,7 @@ export function timeoutProblem(timeoutMs: number, phase: PhaseContext): Problem 
   return makeProblem(
     'never-ended',
     `The command had not ended ${humanizeDuration(timeoutMs)} after its start (${phase.phase}).`,
-    'It must end by itself when all work is done: `unstuck work` needs --drain. If it needs more time, raise --timeout.',
+    'It must end by itself when all work is done: `unstuck work` needs --drain. If it needs more time, raise --max-duration.',
     logTail(phase),
   )
 }

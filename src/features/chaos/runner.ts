@@ -78,7 +78,7 @@ export class ChaosRunner {
   readonly #reference: Reference
   readonly #tracker: RecoveryTracker
   readonly #paused: PausedProcesses
-  /** Fires when `--for` has passed. */
+  /** Fires when `--duration` has passed. */
   readonly #timeUp: AbortSignal
   #run!: ProcessRun
   #deadline!: AbortSignal
@@ -99,7 +99,9 @@ export class ChaosRunner {
     this.withinMs =
       trial.within ?? defaultWithinMs(reference.timing, trial.killsAsked ?? DEFAULT_KILLS)
     this.#timeUp =
-      trial.for === undefined ? new AbortController().signal : AbortSignal.timeout(trial.for)
+      trial.duration === undefined
+        ? new AbortController().signal
+        : AbortSignal.timeout(trial.duration)
   }
 
   /** Runs until the command has come to its end, makes no progress, or Ctrl-C. */
@@ -133,7 +135,7 @@ export class ChaosRunner {
   async #start(): Promise<void> {
     this.#pagesBefore = await countPages(this.#phase)
     this.#run = await this.#processes.start(this.#phase)
-    this.#deadline = AbortSignal.timeout(this.#trial.timeout)
+    this.#deadline = AbortSignal.timeout(this.#trial.maxDuration)
     this.#isFresh = true
     this.starts++
   }
@@ -229,7 +231,7 @@ export class ChaosRunner {
   async #handleExit(): Promise<void> {
     const end = await this.#waitForExit()
     if (this.#trial.interrupted.aborted) this.#isOver = true
-    else if (!end) this.#giveUp(timeoutProblem(this.#trial.timeout, this.#phase))
+    else if (!end) this.#giveUp(timeoutProblem(this.#trial.maxDuration, this.#phase))
     else if (await this.#isFinished(end)) this.#isOver = true
     else if (await this.#makesNoProgress())
       this.#giveUp(noProgressProblem(end, this.#noProgress.times, this.#phase))

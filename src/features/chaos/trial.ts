@@ -1,5 +1,5 @@
 import { redact } from '../../core/model/redact.ts'
-import { option, type OptionValues } from '../../contracts/options.ts'
+import { defaultsTo, option, SHARED_OPTIONS, type OptionValues } from '../../contracts/options.ts'
 import { shellWord, unstuckCommand } from '../../lib/text/shell-command.ts'
 import { formatDuration } from '../../core/model/time.ts'
 import { KILL_TARGETS } from './process-run.ts'
@@ -11,8 +11,8 @@ export const DEFAULT_KILLS = 10
 
 /** The options of the command: how to test it. */
 export const trialOptions = {
-  kills: option.count('N', 'number of kills; default: 10', undefined, { max: 10_000 }),
-  for: option.duration(
+  kills: defaultsTo('10', SHARED_OPTIONS.kills(undefined, 1)),
+  duration: option.duration(
     'TIME',
     'no kills after this time; without --kills as many as fit',
     undefined,
@@ -31,18 +31,17 @@ export const trialOptions = {
     'which processes get it: all of the command, only the started one, or a random one',
     'all',
   ),
-  seed: option.count('N', 'repeat the kills of this seed', undefined, { min: 0 }),
-  within: option.duration(
-    'TIME',
-    'longest time from its first saved page to the kill; default: such that all kills fit into the work',
-    undefined,
+  seed: SHARED_OPTIONS.seed,
+  within: defaultsTo(
+    'such that all kills fit into the work',
+    option.duration('TIME', 'longest time from its first saved page to the kill', undefined),
   ),
   output: option.text(
     'FILE',
     'a file that the command writes into the folder $UNSTUCK_CHAOS_DIR: one key per line, or JSON with a key, url or id. A repeated key is doubled, a missing one lost',
   ),
   ignoreData: option.flag('compare the keys of items and not their data: for sites that change'),
-  timeout: option.duration('TIME', 'longest time from a start to the exit', DEFAULT_TIMEOUT_MS),
+  maxDuration: SHARED_OPTIONS.maxDuration(DEFAULT_TIMEOUT_MS),
   keep: option.flag('keep databases, files and logs also after a success'),
 }
 
@@ -50,7 +49,7 @@ export const trialOptions = {
 export type Trial = OptionValues<typeof trialOptions> & {
   readonly command: readonly string[]
   readonly seed: number
-  /** Null: as many as fit into `for`. */
+  /** Null: as many as fit into `duration`. */
   readonly killsAsked: number | null
   /** The PostgreSQL server for scratch databases; null: SQLite files. */
   readonly server: string | null
@@ -92,13 +91,13 @@ export function replayCommand(
     ms === undefined ? undefined : formatDuration(ms)
   const flags = {
     kills,
-    for: duration(trial.for),
+    duration: duration(trial.duration),
     signal: signal === 'SIGKILL' ? undefined : signal,
     whom: whom === 'all' ? undefined : whom,
     seed,
     within: duration(trial.within ?? withinMs),
     output,
-    timeout: trial.timeout === DEFAULT_TIMEOUT_MS ? undefined : duration(trial.timeout),
+    maxDuration: trial.maxDuration === DEFAULT_TIMEOUT_MS ? undefined : duration(trial.maxDuration),
     db: trial.server === null ? undefined : redact(trial.server),
     ignoreData,
     keep,

@@ -12,6 +12,9 @@ const SUMMARIES: Readonly<Record<string, Summaries>> = {
     init: 'Write a config, an example crawl, and files for PM2, systemd, Docker and others.',
     work: 'Start workers on a crawl. Processes that work on the same crawl share its run.',
     enqueue: 'Queue a run for the next worker.',
+    pause: 'Pause a source: no new run and no new claim. Pages in progress are finished.',
+    unpause: 'End the pause of a source: its runs and its schedule go on.',
+    'run-now': 'Start a scheduled command at once, by the supervisor that waits for its next time.',
   },
   'Inspect:': {
     status: 'Show whether anything is stuck: live runs, workers, and what needs attention.',
@@ -19,6 +22,7 @@ const SUMMARIES: Readonly<Record<string, Summaries>> = {
     top: 'Show everything live on one screen, with keys to inspect, recover, clean and undo.',
     runs: 'List all runs, newest first.',
     show: 'Show one run: facts, counts, what needs attention, and what recovery did.',
+    targets: 'List the targets of a run, by status or group.',
     progress: 'Show how far live runs are, by group, page or status.',
     workers: 'List workers, their last heartbeat, and whether they are alive.',
     explain: 'Explain the state of a run or target: evidence, policy, verdict, what changes it.',
@@ -30,19 +34,23 @@ const SUMMARIES: Readonly<Record<string, Summaries>> = {
     recover: 'Recover orphans now: the work of dead and silent workers. Live ones are not touched.',
     clean: 'List resumable and dead runs; marks the dead as “Timeout – auto-cleaned”.',
     cancel: 'End a live run. Its workers stop at the end of the current page.',
+    fail: 'End a live row of a table of your own as failed.',
     resume: 'Reopen an ended run. It continues from its last saved pages when a worker starts.',
     retry: 'Queue a new run that starts this one over. Saved items stay.',
     revert: 'Undo the last clean, cancel, fail or recovery of a run.',
-    'reset-failed': 'Put failed targets back in the queue, from their last saved pages.',
+    'reset-failed':
+      'Put failed targets back in the queue, from their last saved pages. Has no undo.',
+    acknowledge: 'Mark what failed, is stuck or parked as seen: kept, and no longer counted.',
     park: 'Park targets, also claimed ones, until they are unparked.',
     unpark: 'Put parked and stuck targets back in the queue, from their last saved pages.',
-    rewind: 'Move the cursor of a target back. Saved items stay.',
+    rewind: 'Move the cursor of a target back. Saved items stay. Has no undo.',
   },
   'Results and logs:': {
     items: 'Print saved items as a stream of JSON lines, CSV or JSON.',
   },
   'Maintenance:': {
     doctor: 'Check runtime, config, database, disk and signals, and the guarantees on the data.',
+    backup: 'Copy a SQLite database that is in use into a file, and check the copy.',
     migrate: "Bring the database's schema up to date, or report what is pending.",
     tokens: {
       summary: 'Manage access to the dashboard and the API, by role.',
@@ -56,6 +64,7 @@ const SUMMARIES: Readonly<Record<string, Summaries>> = {
       summary: 'Show the settings in effect.',
       commands: { show: 'Show the settings in effect, each with its origin.' },
     },
+    completion: 'Print the script that completes commands, flags, sources and ids in your shell.',
   },
 }
 
@@ -75,7 +84,8 @@ export const COMMANDS: readonly CommandEntry[] = Object.entries(SUMMARIES).flatM
 /** Files of `commands/` with several commands, exported by their names. Every other file is named after its command. */
 const SHARED_FILES: Readonly<Record<string, readonly string[]>> = {
   reads: ['status', 'runs', 'show', 'workers', 'explain', 'summary', 'history', 'check'],
-  'run-actions': ['cancel', 'resume', 'retry', 'revert'],
+  'run-actions': ['cancel', 'fail', 'resume', 'retry', 'revert'],
+  'source-actions': ['pause', 'unpause', 'run-now'],
   'target-actions': ['park', 'unpark', 'rewind'],
   tokens: ['tokens-add', 'tokens-list', 'tokens-remove'],
 }

@@ -69,10 +69,10 @@ async function trialOf({ args, options, output, database }: Chaos): Promise<Tria
     ...options,
     command: args.command,
     seed: options.seed ?? randomInt(1_000_000),
-    killsAsked: options.kills ?? (options.for === undefined ? DEFAULT_KILLS : null),
-    for: options.for && Math.min(options.for, TIMER_MAX_MS),
+    killsAsked: options.kills ?? (options.duration === undefined ? DEFAULT_KILLS : null),
+    duration: options.duration && Math.min(options.duration, TIMER_MAX_MS),
     within: options.within && Math.min(options.within, TIMER_MAX_MS),
-    timeout: Math.min(options.timeout, TIMER_MAX_MS),
+    maxDuration: Math.min(options.maxDuration, TIMER_MAX_MS),
     // Only an explicit --db: the database of a config or of UNSTUCK_DB is not for trials.
     server: from === '--db' ? serverAt(address) : null,
     progress: makeProgress(output.note),

@@ -16,15 +16,15 @@ import { shellWord, unstuckCommand } from '../../../lib/text/shell-command.ts'
 import { configFolder } from '../../../lib/files/config-file.ts'
 import { plural } from '../../../presenters/format.ts'
 import { defineCommand, type CliContext } from '../../../contracts/command.ts'
-import { option } from '../../../contracts/options.ts'
+import { option, SHARED_OPTIONS } from '../../../contracts/options.ts'
 
 const options = {
   targets: option.count('N', 'sections of the site to crawl, 5 to 11 pages each', 72, {
     max: SECTIONS_MAX,
   }),
-  workers: option.count('N', 'worker processes', 6, { max: 64 }),
-  kills: option.count('N', 'how often a worker is killed', 14, { min: 0, max: 1_000 }),
-  seed: option.count('N', 'the same site and the same kills again', undefined, { min: 0 }),
+  workers: SHARED_OPTIONS.workers(6, 64),
+  kills: SHARED_OPTIONS.kills(14, 0),
+  seed: SHARED_OPTIONS.seed,
 }
 
 export const command = defineCommand({

@@ -14,17 +14,17 @@ export const command = defineCommand({
     'unstuck journal compress worker.jsonl  # makes worker.jsonl.zst, and removes worker.jsonl when it is proven equal',
   ],
   args: { file: argument.required('a .jsonl file') },
-  options: { force: option.flag('even if it was written to in the last minute') },
+  options: { recent: option.flag('even if it was written to in the last minute') },
 
   async run({ args, options }) {
     const { file } = args
     const { mtimeMs } = await statJournal(file)
     if (file.endsWith('.zst')) throw new UsageError(`${file} is compressed already.`)
     const quietMs = Date.now() - mtimeMs
-    if (quietMs < IDLE_MS && !options.force) {
+    if (quietMs < IDLE_MS && !options.recent) {
       throw new UsageError(
         `${file} was written to ${humanizeDuration(quietMs)} ago: its worker may still live. ` +
-          'Stop it first, wait a minute, or insist with --force.',
+          'Stop it first, wait a minute, or add --recent.',
       )
     }
     const { path, before, after } = await compressJournal(file)

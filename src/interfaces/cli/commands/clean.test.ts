@@ -6,12 +6,14 @@ import { describe, test } from 'node:test'
 import { newId, shortId, type RunId } from '../../../core/model/id.ts'
 import { createRunFolder, runFolder } from '../../../lib/files/data-folder.ts'
 import {
+  itemsOf,
   beginOne,
   claimOne,
   unwrap,
   savePage,
   makeItems,
   enqueueCrawl,
+  enqueueInterrupted,
 } from '../../../testing/fixtures.ts'
 import {
   HOUR_MS,
@@ -19,24 +21,29 @@ import {
   createCliTestContext,
   type CliTestContext,
 } from '../../../testing/cli-test-context.ts'
+import {
+  acknowledgeDeadLettersAction,
+  cleanAction,
+  recoverAction,
+} from '../../../presenters/bulk-actions.ts'
 import { COMMAND_STORE } from '../../../features/commands/store/store.ts'
 
 const ASSESSED =
-  'id source status createdAt startedAt finishedAt lastActivityAt done total extracted skipped attempt error owner ' +
-  'resumable retryOf origin action because blockedBy subject checkpoint evidence facts'
+  'id source status createdAt startedAt finishedAt lastActivityAt done total extracted unchanged skipped attempt error owner ' +
+  'resumable retryOf acknowledged origin action because blockedBy subject checkpoint evidence facts'
 const VERDICT =
-  'run source target action because liveness evidence facts from to outcome blockedBy subject'
+  'run source target key action because liveness evidence facts from to outcome blockedBy subject'
 
 type CleanFixture = { dead: RunId; alsoDead: RunId; resumable: RunId; live: RunId }
 
-/** Two runs of 25 h that no worker claimed, one that was released after a page, and one in progress. */
+/** Two runs of 25 h that were interrupted with nothing done, one that was released after a page, and one in progress. */
 async function createCleanFixture({
   store,
   database,
   registerLiveWorker,
 }: CliTestContext): Promise<CleanFixture> {
-  const dead = await enqueueCrawl(store, 3, { source: 'forgotten' })
-  const alsoDead = await enqueueCrawl(store, 2, { source: 'old-portal' })
+  const dead = await enqueueInterrupted(store, 3, { source: 'forgotten' })
+  const alsoDead = await enqueueInterrupted(store, 2, { source: 'old-portal' })
   const begun = await beginOne(store, await registerLiveWorker('long'), { source: 'long' })
   const saved = await savePage(store, begun, { items: makeItems(0, 5) })
   unwrap((await store.release([saved]))[0]!)
@@ -88,20 +95,23 @@ describe('clean', { concurrency: 2 }, () => {
 
     assert.equal(stderr, '')
     assert.match(stdout, /^4 live runs: 1 active, 1 resumable, 2 dead\.$/m)
-    assert.match(stdout, new RegExp(`^${shortId(resumable)}  long +25 h +0/1 +5 +0  page 1 `, 'm'))
-    assert.match(stdout, new RegExp(`^${shortId(dead)}  forgotten +25 h +0/3 +0 +0  none `, 'm'))
+    assert.match(
+      stdout,
+      new RegExp(`^${shortId(resumable)}  long +25 h +0/1 +5 +0 +0  page 1 `, 'm'),
+    )
+    assert.match(stdout, new RegExp(`^${shortId(dead)}  forgotten +25 h +0/3 +0 +0 +0  none `, 'm'))
     assert.match(stdout, new RegExp(`^${shortId(dead)}: no worker has it, 25 h old`, 'm'))
     assert.ok(!stdout.includes(shortId(live)))
     assert.match(stdout, /^Nothing was changed\. 2 dead runs would be marked as/m)
     assert.equal(await ctx.dump(), before)
   })
 
-  test('--auto marks the same as --dry-run named, keeps all data, and each undo undoes', async () => {
+  test('--yes marks the same as --dry-run named, keeps all data, and each undo undoes', async () => {
     await using ctx = await createCliTestContext()
     const { dead, alsoDead, resumable } = await createCleanFixture(ctx)
     const planned = await ctx.json(['clean', '--dry-run'], 3)
 
-    const data = await ctx.json(['clean', '--auto'])
+    const data = await ctx.json(['clean', '--yes'])
 
     assert.equal(
       Object.keys(data).join(' '),
@@ -119,7 +129,7 @@ describe('clean', { concurrency: 2 }, () => {
         to,
         outcome,
       ]),
-      planned.dead.map(({ id }: any) => [id, 'abandon', 'queued', 'abandoned', 'applied']),
+      planned.dead.map(({ id }: any) => [id, 'abandon', 'interrupted', 'abandoned', 'applied']),
     )
     assert.deepEqual(
       data.resumable.map(({ id, action, checkpoint }: any) => [id, action, checkpoint.page]),
@@ -127,23 +137,23 @@ describe('clean', { concurrency: 2 }, () => {
     )
     assert.equal((await ctx.store.targets(dead, { limit: 10 })).items.length, 3)
 
-    const { stdout } = await ctx.cli(['clean', '--auto'])
+    const { stdout } = await ctx.cli(['clean', '--yes'])
     assert.match(stdout, /^2 live runs: 1 active, 1 resumable, 0 dead\.$/m)
     for (const run of [dead, alsoDead]) {
       assert.equal(await statusOf(ctx, run), 'abandoned')
       await ctx.cli(['revert', shortId(run)])
-      assert.equal(await statusOf(ctx, run), 'queued')
+      assert.equal(await statusOf(ctx, run), 'interrupted')
     }
-    await ctx.json(['clean', '--auto'])
-    assert.equal(await statusOf(ctx, dead), 'queued', 'a person has spoken')
+    await ctx.json(['clean', '--yes'])
+    assert.equal(await statusOf(ctx, dead), 'interrupted', 'a person has spoken')
   })
 
-  test('piped without --auto it refuses with 2, names the flag to add, and changes nothing', async () => {
+  test('piped without --yes it refuses with 2, names the flag to add, and changes nothing', async () => {
     await using ctx = await createCliTestContext()
     await createCleanFixture(ctx)
     const before = await ctx.dump()
     const { stderr } = await ctx.cli(['clean'], 2)
-    assert.match(stderr, /^Error E_USAGE: Mark 2 dead runs.*add --auto, or --dry-run/s)
+    assert.match(stderr, /^Error E_USAGE: Mark 2 dead runs.*add --yes, or --dry-run/s)
     const asJson = await ctx.cli(['clean', '--json'], 2)
     assert.equal(asJson.stdout, '')
     assert.equal(JSON.parse(asJson.stderr).error.code, 'E_USAGE')
@@ -187,7 +197,7 @@ describe('clean', { concurrency: 2 }, () => {
   test('--age counts instead of the policy, with a warning below 12 h', async () => {
     await using ctx = await createCliTestContext()
     const { dead } = await createCleanFixture(ctx)
-    assert.deepEqual((await ctx.json(['clean', '--auto', '--age', '48h'])).cleaned, [])
+    assert.deepEqual((await ctx.json(['clean', '--yes', '--age', '48h'])).cleaned, [])
     await ctx.database.raw(`UPDATE run SET created_at = created_at + 23 * ${HOUR_MS}`)
     assert.deepEqual((await ctx.json(['clean', '--dry-run'])).dead, [])
     const { stdout, stderr } = await ctx.cli(['clean', '--dry-run', '--age', '1h', '--json'], 3)
@@ -199,16 +209,16 @@ describe('clean', { concurrency: 2 }, () => {
   test('named runs are cleaned and no others; what is not dead is refused with the reason', async () => {
     await using ctx = await createCliTestContext()
     const { dead, alsoDead, resumable, live } = await createCleanFixture(ctx)
-    const { cleaned, total } = await ctx.json(['clean', shortId(dead), '--auto'])
+    const { cleaned, total } = await ctx.json(['clean', shortId(dead), '--yes'])
     assert.deepEqual([cleaned.map(({ run }: any) => run), total], [[dead], 1])
-    assert.equal(await statusOf(ctx, alsoDead), 'queued')
+    assert.equal(await statusOf(ctx, alsoDead), 'interrupted')
     for (const [run, why] of [
       [live, /is not dead: process \d+ on \S+ is alive/],
       [resumable, /is not dead: no worker has it, but it has progress/],
       [dead, /is abandoned: there is nothing to clean/],
       ['ffffffff', /There is no run ffffffff/],
     ] as const) {
-      assert.match((await ctx.cli(['clean', run, '--auto'], 2)).stderr, why)
+      assert.match((await ctx.cli(['clean', run, '--yes'], 2)).stderr, why)
     }
   })
 })
@@ -219,14 +229,19 @@ describe('clean --delete', { concurrency: 2 }, () => {
     const { dead, alsoDead } = await createCleanFixture(ctx)
     const before = await ctx.dump()
     const { stdout } = await ctx.cli(['clean', '--delete', '--dry-run'])
-    assert.match(stdout, /^To be deleted for good: 2 runs\. Their items stay\.$/m)
-    assert.ok(stdout.includes(`- ${shortId(dead)} of forgotten, queued: 3 targets, 0 pages`))
-    assert.ok(stdout.includes(`- ${shortId(alsoDead)} of old-portal, queued: 2 targets, 0 pages`))
+    assert.match(
+      stdout,
+      /^To be deleted for good: 2 runs\. This cannot be undone\. Their items stay\.$/m,
+    )
+    assert.ok(stdout.includes(`- ${shortId(dead)} of forgotten, interrupted: 3 targets, 0 pages`))
+    assert.ok(
+      stdout.includes(`- ${shortId(alsoDead)} of old-portal, interrupted: 2 targets, 0 pages`),
+    )
     const piped = await ctx.cli(['clean', '--delete'], 2)
     assert.match(piped.stderr, /there is no terminal to ask on: add --confirm "delete 2 runs"/)
     const wrong = await ctx.cli(['clean', '--delete', '--confirm', 'delete 3 runs'], 2)
     assert.match(wrong.stderr, /--confirm must be "delete 2 runs": nothing was deleted/)
-    await ctx.cli(['clean', '--delete', '--auto'], 2)
+    await ctx.cli(['clean', '--delete', '--yes'], 2)
     await ctx.cli(['clean', '--with-items'], 2)
     await ctx.cli(['clean', '--confirm', 'x'], 2)
     assert.equal(await ctx.dump(), before)
@@ -275,21 +290,31 @@ describe('clean --delete', { concurrency: 2 }, () => {
     const planned = await ctx.json(['clean', '--delete', '--with-items', first, '--dry-run'])
     assert.deepEqual(planned, {
       runs: [
-        { run: first, source: 'shop', status: 'succeeded', targets: 1, items: 2, folders: [] },
+        {
+          run: first,
+          source: 'shop',
+          origin: null,
+          status: 'succeeded',
+          targets: 1,
+          items: 2,
+          folders: [],
+        },
       ],
       deleted: [],
       dryRun: true,
     })
     const confirmed = ['--confirm', 'delete 1 run']
     const { deleted } = await ctx.json(['clean', '--delete', '--with-items', first, ...confirmed])
-    assert.deepEqual(deleted, [{ run: first, source: 'shop', targets: 1, items: 2, folders: [] }])
+    assert.deepEqual(deleted, [
+      { run: first, source: 'shop', origin: null, targets: 1, items: 2, folders: [] },
+    ])
     assert.deepEqual(
-      (await store.items('shop', null, 10)).map(({ run }) => run),
+      (await itemsOf(store, 'shop')).map(({ run }) => run),
       [second, second, second, second],
     )
 
     await ctx.json(['clean', '--delete', second, ...confirmed])
-    assert.equal((await store.items('shop', null, 10)).length, 4)
+    assert.equal((await itemsOf(store, 'shop')).length, 4)
     const [entry] = await store.audit({ newestFirst: true, limit: 1 })
     assert.deepEqual([entry?.action, entry?.run], ['delete', second], 'the trail keeps it')
   })
@@ -346,7 +371,7 @@ describe('summary', { concurrency: 2 }, () => {
     const data = await ctx.json(['summary'], 3)
     assert.equal(
       Object.keys(data).join(' '),
-      'total active resumable dead severity summary sections actions undo',
+      'total active resumable dead ended severity summary sections actions undo',
     )
     const ids = (runs: any[]): string[] => runs.map(({ id }) => id)
     assert.deepEqual(
@@ -369,4 +394,13 @@ describe('summary', { concurrency: 2 }, () => {
     const { active, resumable } = await ctx.json(['summary'], 3)
     assert.deepEqual([active[0].id, resumable], [begun.run, []])
   })
+})
+
+test('the commands that the dashboard shows for many runs are ones that the command line knows', async () => {
+  await using ctx = await createCliTestContext()
+  await enqueueCrawl(ctx.store, 1)
+  const acknowledge = acknowledgeDeadLettersAction({}, { what: 'all', isAcknowledged: true })
+  for (const { command } of [cleanAction({}), recoverAction({}), acknowledge]) {
+    await ctx.cli([...command.split(' ').slice(1), '--dry-run'])
+  }
 })

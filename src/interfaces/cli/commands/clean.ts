@@ -7,7 +7,7 @@ import {
   type CommandResult,
   type Output,
 } from '../../../contracts/command.ts'
-import { argument, option } from '../../../contracts/options.ts'
+import { argument, option, SHARED_OPTIONS } from '../../../contracts/options.ts'
 import { EXIT } from '../../../core/model/exit-codes.ts'
 import { UsageError } from '../../../core/model/errors.ts'
 import type { Run } from '../../../core/model/run.ts'
@@ -21,7 +21,7 @@ import type { Section } from '../../../lib/text/sentence.ts'
 import {
   NOTHING_LIVE,
   presentCleaning,
-  presentSummary,
+  presentLiveRuns,
   selectRuns,
   type CleanSelection,
 } from '../../../presenters/cleaning.ts'
@@ -32,19 +32,15 @@ import {
   planDeletion,
   type DeletionResult,
 } from '../../../presenters/deletion.ts'
-import { findRun } from '../../../presenters/find.ts'
+import { findRunToChange } from '../../../presenters/find.ts'
 import { plural } from '../../../presenters/format.ts'
 import { confirm, confirmByTyping } from '../confirm.ts'
 
 const args = { runs: argument.rest('only these runs; default: all dead runs') }
 const options = {
-  dryRun: option.flag('print what would be done, and change nothing'),
-  auto: option.flag('do not ask; for cron'),
-  age: option.duration(
-    'AGE',
-    'age from which a run is dead; default: `abandonAfter` of its policy',
-    undefined,
-  ),
+  dryRun: SHARED_OPTIONS.dryRun,
+  yes: SHARED_OPTIONS.yes,
+  age: SHARED_OPTIONS.age,
   delete: option.flag('delete dead runs and those cleaned before, instead of marking'),
   withItems: option.flag('with --delete: also the items that no other run has saved since'),
   confirm: option.text('WORDS', 'with --delete: the phrase that is asked for, given in advance'),
@@ -55,7 +51,7 @@ export const command = defineCommand({
   examples: [
     'unstuck clean --dry-run          # only print the plan',
     'unstuck clean                    # print the plan, ask, then mark the dead runs',
-    'unstuck clean --auto --age 48h   # for cron: does not ask',
+    'unstuck clean --yes --age 48h    # for cron: does not ask',
     'unstuck clean --delete 4f2a91bc  # the only way to delete; asks for a phrase',
   ],
   args,
@@ -66,7 +62,7 @@ export const command = defineCommand({
     if (options.withItems && !options.delete)
       throw new UsageError('--with-items goes with --delete.')
     if (options.confirm !== undefined && !options.delete)
-      throw new UsageError('--confirm goes with --delete; to ask nothing, add --auto.')
+      throw new UsageError('--confirm goes with --delete; to ask nothing, add --yes.')
     const risky = riskyAgeWarning(options.age)
     if (risky) output.note(risky)
     const operator = await (context.args.runs.length > 0
@@ -107,13 +103,13 @@ async function selectForCleaning(
     if (!options.delete) return { classified, ended: [] }
     const { items, next } = await store.runs({ statuses: ['abandoned'], limit: DELETE_MAX })
     if (next !== null) output.note(`Note: of those cleaned before, the newest ${DELETE_MAX} only`)
-    // Rows of tables of your own are marked, never deleted.
-    const canDelete = ({ traits }: Run): boolean => traits.actions.includes('delete')
+    // Rows of tables of your own are deleted only by name.
+    const canDelete = ({ traits }: Run): boolean => traits.origin === null
     const dead = classified.dead.filter(({ run }) => canDelete(run))
     return { classified: { ...classified, dead }, ended: items.filter(canDelete) }
   }
   const named: Run[] = []
-  for (const text of args.runs) named.push(await findRun(store, text))
+  for (const text of args.runs) named.push(await findRunToChange(store, text, 'clean'))
   return selectRuns(classified, named, options.delete)
 }
 
@@ -122,17 +118,18 @@ async function markDead(
   operator: OperatorContext,
   classified: ClassifiedRuns,
 ): Promise<CommandResult> {
-  const { dryRun, auto } = options
+  const { dryRun, yes } = options
   const age = options.age === undefined ? undefined : formatDuration(options.age)
-  const request = { dryRun, age, runs: args.runs }
   const { dead } = classified
+  const runs = args.runs.length > 0 ? dead.map(({ run }) => run.id) : []
+  const request = { dryRun, age, runs }
   if (dead.length === 0 || dryRun) return reportState(presentCleaning(classified, [], request))
 
   const { question } = presentCleaning(classified, [], { ...request, isDone: false })
-  const summary = presentSummary(classified)
-  const isShown = question && !auto && !json
+  const summary = presentLiveRuns(classified)
+  const isShown = question && !yes && !json
   if (isShown) await writeSections(output, summary.sections)
-  const agreed = { yes: auto, alternative: 'add --auto, or --dry-run for a preview' }
+  const agreed = { yes, alternative: 'add --yes, or --dry-run for a preview' }
   // Without a question no run can be marked; each is reported with its reason.
   const isDone = !question || (await confirm(output, question, agreed))
   const cleaned = isDone ? await cleanRuns(operator, dead) : []
@@ -172,14 +169,17 @@ async function deleteRuns(
   const isAllGone = result.left.length === 0 && result.failures.length === 0
   return {
     data: {
-      runs: planned.map(({ run: { id: run, source, status }, targets, items, folders }) => ({
-        run,
-        source,
-        status,
-        targets,
-        items,
-        folders,
-      })),
+      runs: planned.map(
+        ({ run: { id: run, source, status, traits }, targets, items, folders }) => ({
+          run,
+          source,
+          origin: traits.origin,
+          status,
+          targets,
+          items,
+          folders,
+        }),
+      ),
       deleted: result.deleted,
       dryRun,
     },

@@ -62,8 +62,8 @@ describe('config show', { concurrency: 2 }, () => {
     assert.deepEqual(lines(portal)[0], 'lease 45s config')
   })
 
-  test('--all shows what is at its default too; one source is shown whole', async () => {
-    const { policies } = await settings(['--all'])
+  test('--defaults shows what is at its default too; one source is shown whole', async () => {
+    const { policies } = await settings(['--defaults'])
     assert.deepEqual(
       policies.map(({ settings }: any) => settings.length),
       [16, 17, 16],

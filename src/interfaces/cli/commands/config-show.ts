@@ -14,15 +14,15 @@ export const command = defineCommand({
   examples: [
     'unstuck config show',
     'unstuck config show slow-portal',
-    'unstuck config show --all --json',
+    'unstuck config show --defaults --json',
   ],
   args: { source: argument.optional('this source only; else each that the config mentions') },
-  options: { all: option.flag('also the settings that are at their default') },
+  options: { defaults: option.flag('also the settings that are at their default') },
 
   async run({ args, options, database, settings }) {
     const config = await settings()
     const { address, from } = await database.locate()
-    const policies = listPolicies(config, { source: args.source, all: options.all })
+    const policies = listPolicies(config, { source: args.source, all: options.defaults })
     const db = { address: redact(address), origin: from }
     const sections = await loadSections()
     const views = await sectionViews(config)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { claim, enqueueCrawl } from '../../../testing/fixtures.ts'
+import { claim, enqueueCrawl, enqueueInterrupted } from '../../../testing/fixtures.ts'
 import {
   HOUR_MS,
   createCliTestContext,
@@ -14,9 +14,9 @@ function assertShort(stdout: string, kilobytes: number): void {
   assert.ok(bytes < kilobytes * KILOBYTE, `${bytes} bytes:\n${stdout.slice(0, 3_000)}`)
 }
 
-/** Runs that were never taken up, each of a source of its own. */
+/** Runs that were interrupted with nothing done, each of a source of its own. */
 async function createForgottenRuns({ store }: CliTestContext, count: number): Promise<void> {
-  for (let n = 0; n < count; n++) await enqueueCrawl(store, 1, { source: `portal-${n}` })
+  for (let n = 0; n < count; n++) await enqueueInterrupted(store, 1, { source: `portal-${n}` })
 }
 
 describe('output stays short, with exact counts', { concurrency: 2 }, () => {
@@ -34,7 +34,7 @@ describe('output stays short, with exact counts', { concurrency: 2 }, () => {
     assertShort(planned.stdout, 4)
     assert.match(planned.stdout, /^- replan 9000 targets of directory \(in progress → planned\)/m)
     assert.match(planned.stdout, /^- replan 1000 targets of shop \(in progress → planned\)/m)
-    assert.match(planned.stdout, /For example \w{8}, \w{8}, \w{8}\./)
+    assert.match(planned.stdout, /For example t0000 \(\w{8}\), t0001 \(\w{8}\), t0002 \(\w{8}\)\./)
     const { verdicts } = await ctx.json(['recover', '--dry-run'], 3)
     assert.equal(verdicts.length, 10_000)
 
@@ -55,7 +55,7 @@ describe('output stays short, with exact counts', { concurrency: 2 }, () => {
 
     const { stdout } = await ctx.cli(['recover', '--dry-run'], 3)
     assertShort(stdout, 12)
-    assert.match(stdout, /^60 active runs$/m)
+    assert.match(stdout, /^60 live runs$/m)
     assert.match(stdout, /^… and 10 more; `unstuck runs` lists them\.$/m)
     assert.match(stdout, /Would be applied\n- replan 3 targets of portal-59 /)
     assert.match(stdout, /^… and 40 more; `--json` has each of the 62\.$/m)
@@ -79,7 +79,7 @@ describe('output stays short, with exact counts', { concurrency: 2 }, () => {
     }
     assert.equal((await ctx.json(['clean', '--dry-run'], 3)).dead.length, 600)
 
-    const cleaned = await ctx.cli(['clean', '--auto'])
+    const cleaned = await ctx.cli(['clean', '--yes'])
     assertShort(cleaned.stdout, 20)
     assert.match(cleaned.stdout, /^600 runs marked as[^]*^… and 580 more; /m)
     const gone = await ctx.cli(['clean', '--delete', '--dry-run'])

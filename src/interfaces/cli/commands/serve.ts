@@ -16,14 +16,14 @@ import type { Store } from '../../../core/store/store.ts'
 import { SystemdNotifier } from '../../../lib/process/sd-notify.ts'
 import { makeSettings } from '../../../app/config.ts'
 import { defineCommand, type CliContext } from '../../../contracts/command.ts'
-import { option } from '../../../contracts/options.ts'
+import { option, SHARED_OPTIONS } from '../../../contracts/options.ts'
 
 const options = {
   port: option.count('N', 'where it listens; 0 for any free one', 4600, { min: 0, max: 65_535 }),
   host: option.text('ADDRESS', 'another one than 127.0.0.1 needs a token: unstuck tokens add'),
   basePath: option.text('PATH', 'below which it is reached, as in /unstuck'),
   allowHost: option.texts('NAME', 'a name that it is called by, as in unstuck.example.com'),
-  readOnly: option.flag('refuse every change, recover nothing, send no alerts'),
+  readOnly: SHARED_OPTIONS.readOnly,
   trustProxy: option.flag('trust the headers of a proxy in front about address and scheme'),
   monitor: option.unless('do not recover dead workers and runs while it serves'),
 }

@@ -2,11 +2,11 @@ import process from 'node:process'
 import { UsageError } from '../../../core/model/errors.ts'
 import { Top } from '../../top/top.ts'
 import { defineCommand, type Output } from '../../../contracts/command.ts'
-import { option } from '../../../contracts/options.ts'
+import { SHARED_OPTIONS } from '../../../contracts/options.ts'
 
 export const command = defineCommand({
-  examples: ['unstuck top', 'unstuck top --readonly  # no key changes anything'],
-  options: { readonly: option.flag('read only: no key changes anything') },
+  examples: ['unstuck top', 'unstuck top --read-only  # no key changes anything'],
+  options: { readOnly: SHARED_OPTIONS.readOnly },
 
   async run({ options, openContext, settings, output, json }) {
     if (json)
@@ -17,7 +17,7 @@ export const command = defineCommand({
       )
     }
     const context = { operator: await openContext(), settings: await settings() }
-    await new Top(context, { readonly: options.readonly, colour: isColoured(output) }).run()
+    await new Top(context, { readonly: options.readOnly, colour: isColoured(output) }).run()
   },
 })
 

@@ -166,10 +166,10 @@ test('cron: daily at 03:00, with all paths, whether or not its cron takes the ba
   const [, fields, command] = /^((?:\S+ ){5})(.+)$/.exec(lines[0]!)!
   assert.equal(fields, '0 3 * * * ')
   assert.doesNotMatch(command!, /(?<!\\)%/)
-  assert.match(command!, / clean --auto >> \.unstuck\/clean\.log 2>&1$/)
+  assert.match(command!, / clean --yes >> \.unstuck\/clean\.log 2>&1$/)
   for (const heard of [command!, command!.replaceAll('\\%', '%')]) {
     rmSync(join(cwd, '.unstuck'), { recursive: true, force: true })
-    const asked = heard.replace('clean --auto', '--version')
+    const asked = heard.replace('clean --yes', '--version')
     const { status } = spawnSync('/bin/sh', ['-c', asked], { env: {}, cwd: '/' })
     assert.equal(status, 0)
     assert.match(read('.unstuck/clean.log'), /^\d+\.\d+\.\d+\n$/)
@@ -186,7 +186,7 @@ test("Windows: a task that schtasks can read, and the folder's name is not read 
   assert.equal(task['StartBoundary'], '2026-01-01T03:00:00')
   assert.equal(task['DaysInterval'], '1')
   assert.equal(task['Command'], 'cmd.exe')
-  assert.match(task['Arguments']!, /^\/d \/s \/c ".* clean --auto >> \.unstuck\\clean\.log 2>&1"$/)
+  assert.match(task['Arguments']!, /^\/d \/s \/c ".* clean --yes >> \.unstuck\\clean\.log 2>&1"$/)
   assert.ok(task['Arguments']!.includes(`"${process.execPath}"`))
   assert.ok(!task['Arguments']!.includes('%'))
 })
