@@ -14,6 +14,7 @@ import { makeOutput, onClosedStdout, type ColourChoice, type Streams } from './o
 import { kebab, type Flags } from './program.ts'
 import { watch } from './watch.ts'
 import type { CliContext, Command, CommandResult, Output } from '../../contracts/command.ts'
+import type { Database } from '../../contracts/database.ts'
 import type { Option } from '../../contracts/options.ts'
 
 /** Runs one command with the setup that all commands share. Returns the exit code. */
@@ -27,23 +28,9 @@ export async function execute(
   const json = flags['json'] === true
   const cwd = process.cwd()
   const configured = loadOnce(() => loadSettings(cwd))
-  const database = makeDatabase({
-    locate: () =>
-      findDatabaseAddress({
-        flag: flags['db'] as string | undefined,
-        env: process.env['UNSTUCK_DB'],
-        configured: async () => (await configured()).db,
-        // With an address of its own, a command works without the config.
-        connections: () =>
-          configured().then(
-            ({ connections }) => connections,
-            () => undefined,
-          ),
-        folder: configFolder(cwd),
-      }),
-    settings: configured,
-    log: (line) => output.note(`[unstuck] ${line}`),
-  })
+  const database = commandDatabase(flags['db'] as string | undefined, cwd, configured, (line) =>
+    output.note(`[unstuck] ${line}`),
+  )
   const context: CliContext<any, any> = {
     args: readArguments(command, args),
     options: readOptions(command, flags),
@@ -84,6 +71,32 @@ export async function execute(
   }
 }
 
+/** Returns the database of a command that was called in a folder, with this `--db`. */
+export function commandDatabase(
+  flag: string | undefined,
+  cwd: string,
+  settings: () => Promise<Settings>,
+  log: (line: string) => void,
+): Database {
+  return makeDatabase({
+    locate: () =>
+      findDatabaseAddress({
+        flag,
+        env: process.env['UNSTUCK_DB'],
+        configured: async () => (await settings()).db,
+        // With an address of its own, a command works without the config.
+        connections: () =>
+          settings().then(
+            ({ connections }) => connections,
+            () => undefined,
+          ),
+        folder: configFolder(cwd),
+      }),
+    settings,
+    log,
+  })
+}
+
 /** Only for commands that use the policies, not for those that need the address alone. */
 function withWarnings(settings: Settings, output: Output): Settings {
   for (const warning of settings.warnings) output.note(`Warning: ${warning}`)
@@ -115,11 +128,16 @@ function readOptions(command: Command<any, any>, flags: Flags): Record<string, u
   for (const [name, option] of Object.entries<Option<unknown>>(command.options ?? {})) {
     const given = flags[name]
     if (given === undefined) values[name] = option.defaultValue
-    else if (typeof given === 'boolean' || option.many) values[name] = given
+    else if (typeof given === 'boolean') values[name] = given
     else {
-      const read = option.parse(given as string)
-      if ('value' in read) values[name] = read.value
-      else mistakes.push(`--${kebab(name)} ${read.mistake}, not ${JSON.stringify(given)}.`)
+      const texts = option.many ? (given as string[]) : [given as string]
+      const read = texts.flatMap((text) => {
+        const one = option.parse(text)
+        if ('value' in one) return one.value
+        mistakes.push(`--${kebab(name)} ${one.mistake}, not ${JSON.stringify(text)}.`)
+        return []
+      })
+      values[name] = option.many ? read : read[0]
     }
   }
   if (mistakes.length > 0) throw new UsageError(mistakes.join('\n'))

@@ -37,7 +37,8 @@ test('unstuck alone, and unstuck help COMMAND, ask for help', async () => {
 })
 
 test('the version is a number and nothing else', async () => {
-  assert.match((await unstuck(['--version'], { cwd })).stdout, /^\d+\.\d+\.\d+\n$/)
+  for (const flag of ['--version', '-v'])
+    assert.match((await unstuck([flag], { cwd })).stdout, /^\d+\.\d+\.\d+\n$/)
 })
 
 const USAGE: [string[], RegExp][] = [

@@ -21,6 +21,7 @@ export async function main(argv: string[]): Promise<void> {
   onClosedStdout(false)
   try {
     process.exitCode = await runCommand(argv, process)
+    if (isCompletion(argv)) process.exit()
   } catch (error) {
     process.exitCode = reportError(error, argv, process)
     // Whatever else keeps the event loop going, a process manager's channel among them, must not keep a failure here.
@@ -30,6 +31,11 @@ export async function main(argv: string[]): Promise<void> {
 
 /** Parses the arguments and runs one command. Returns its exit code. */
 export async function runCommand(argv: readonly string[], streams: Streams): Promise<number> {
+  if (isCompletion(argv)) {
+    const { printCompletion } = await import('./completion/complete.ts')
+    await printCompletion(argv.slice(1), streams)
+    return EXIT.done
+  }
   let exitCode: number = EXIT.done
   const program = makeProgram(COMMANDS, streams, async (command, args, flags) => {
     const { execute } = await import('./execute.ts')
@@ -47,6 +53,11 @@ export function reportError(error: unknown, argv: readonly string[], streams: St
 }
 
 const EXIT_GRACE_MS = 1_000
+
+/** `unstuck complete SHELL -- …` of a completion script: no command of its own, since it has no error and no flags. */
+function isCompletion(argv: readonly string[]): boolean {
+  return argv[0] === 'complete' && argv[2] === '--'
+}
 
 /** `unstuck` alone asks for help, and so does `unstuck help show`. */
 function normalizeHelp(argv: readonly string[]): string[] {

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { Command as Program, Option as Flag } from 'commander'
+import { Argument as Positional, Command as Program, Option as Flag } from 'commander'
 import { COLOUR_CHOICES, type Streams } from './output.ts'
 import type { Command, CommandEntry } from '../../contracts/command.ts'
 import type { Argument, Option } from '../../contracts/options.ts'
@@ -25,7 +25,7 @@ export function makeProgram(
       getErrHelpWidth: () => (stderr.isTTY ? stderr.columns : 80),
     })
     .optionsGroup(COMMON)
-    .version(version(), '-V, --version', 'the version, and nothing else')
+    .version(version(), '-v, --version', 'the version, and nothing else')
     .description('Crash-proof runs for crawlers, scrapers and other long jobs.')
     .addHelpText('before', examplesText(EXAMPLES))
     .addHelpText('after', '\nEach command explains itself: unstuck COMMAND --help')
@@ -33,20 +33,27 @@ export function makeProgram(
   return program
 }
 
+/** Commands whose file is not loaded yet. */
+const pending = new WeakMap<Program, () => Promise<void>>()
+
+/** Loads the file of a command and adds its arguments and flags. */
+export async function declare(program: Program): Promise<void> {
+  const load = pending.get(program)
+  pending.delete(program)
+  await load?.()
+}
+
 function addCommands(parent: Program, entries: readonly CommandEntry[], call: Invoke): void {
-  const pending = new Map<Program, () => Promise<{ command: Command<any, any> }>>()
   for (const entry of entries) {
     const sub = configure(parent.command(entry.name))
       .summary(entry.summary)
       .description(entry.summary)
     if (entry.group) sub.helpGroup(entry.group)
-    if ('load' in entry) pending.set(sub, entry.load)
+    if ('load' in entry)
+      pending.set(sub, async () => addDeclarations(sub, (await entry.load()).command, call))
     else addCommands(addCommonOptions(sub), entry.commands, call)
   }
-  parent.hook('preSubcommand', async (_, sub) => {
-    const module = await pending.get(sub)?.()
-    if (module) addDeclarations(sub, module.command, call)
-  })
+  parent.hook('preSubcommand', (_, sub) => declare(sub))
 }
 
 function configure(program: Program): Program {
@@ -79,10 +86,11 @@ function addDeclarations(program: Program, command: Command<any, any>, call: Inv
   program.addHelpText('before', examplesText(command.examples))
   for (const [name, argument] of Object.entries(command.args ?? {}))
     addArgument(program, name, argument as Argument<unknown>)
-  for (const [name, option] of Object.entries(command.options ?? {})) {
-    program.addOption(
-      new Flag(flagsOf(name, option as Option<unknown>), describe(option as Option<unknown>)),
-    )
+  for (const [name, option] of Object.entries<Option<unknown>>(command.options ?? {})) {
+    const flag = new Flag(flagsOf(name, option), describe(option))
+    // For completion; what is given is checked by the option itself.
+    if (option.choices) flag.argChoices = [...option.choices]
+    program.addOption(flag)
   }
   if (command.watch) program.option('-w, --watch', 'keep it live until Ctrl-C')
   addCommonOptions(program)
@@ -93,24 +101,38 @@ function addDeclarations(program: Program, command: Command<any, any>, call: Inv
 function addArgument(
   program: Program,
   name: string,
-  { description, shape }: Argument<unknown>,
+  { description, shape, choices }: Argument<unknown>,
 ): void {
   const label = name.toUpperCase()
   const written = { required: `<${label}>`, optional: `[${label}]`, rest: `[${label}...]` }[shape]
-  program.argument(written, description)
+  const positional = new Positional(written, description)
+  program.addArgument(choices ? positional.choices(choices) : positional)
 }
 
 function flagsOf(name: string, option: Option<unknown>): string {
   const long = `--${option.negated ? 'no-' : ''}${kebab(name)}`
   const flags = option.short ? `${option.short}, ${long}` : long
   if (option.value === null) return flags
-  return `${flags} <${option.value}${option.many ? '...' : ''}>`
+  const value = isWide(option) ? kebab(name).toUpperCase() : option.value
+  return `${flags} <${value}${option.many ? '...' : ''}>`
 }
 
-function describe({ description, value, defaultValue, defaultText }: Option<unknown>): string {
-  const isDefault =
+const VALUE_WIDTH_MAX = 32
+
+/** Many choices in the first column would leave no room for the second one. */
+function isWide({ choices, value }: Option<unknown>): boolean {
+  return choices !== undefined && value !== null && value.length > VALUE_WIDTH_MAX
+}
+
+function describe(option: Option<unknown>): string {
+  const { value, defaultValue, defaultText } = option
+  const description = isWide(option)
+    ? `${option.description}: ${option.choices?.join(', ')}`
+    : option.description
+  const isShown =
     value !== null && (typeof defaultValue === 'string' || typeof defaultValue === 'number')
-  return isDefault ? `${description} (default: ${defaultText ?? defaultValue})` : description
+  const text = defaultText ?? (isShown ? defaultValue : null)
+  return text === null ? description : `${description} (default: ${text})`
 }
 
 export function kebab(name: string): string {
