@@ -1,36 +1,53 @@
 import type { HealthState } from '../core/decide/health.ts'
 import { shortId } from '../core/model/id.ts'
 import { unstuckCommand } from '../lib/text/shell-command.ts'
+import { acknowledgeText } from './acknowledge-text.ts'
 import { FROM_PAGE, makeAction, type AllowedAction } from './allowed-actions.ts'
 import { plural } from './format.ts'
 
 /** Actions on all that a selection matches. */
 
 /** `selection`: the groups of dead letters; `what`: their number as text. */
-export function retryDeadLettersAction(
+export function replanDeadLettersAction(
   selection: { readonly fingerprint?: string | undefined; readonly source?: string | undefined },
   { label, what }: { readonly label: string; readonly what: string },
 ): AllowedAction {
   const { fingerprint, source } = selection
   const query = new URLSearchParams({ limit: '5', ...(source && { source }) })
   return makeAction(
-    'retry-dead-letters',
+    'replan-dead-letters',
     {
       label,
-      title: `Retry ${what}`,
-      verb: 'Retry',
+      title: `Plan ${what} again`,
+      verb: 'Plan again',
       about: `Puts them back in the queue, each ${FROM_PAGE}. Ended runs are opened again.`,
       isCounted: true,
-      confirm: { text: 'retry', always: false },
+      confirm: { text: 'plan again', always: false },
       call: {
-        path: '/api/dead-letters/retry',
+        path: '/api/dead-letters/replan',
         body: { ...(fingerprint && { fingerprint }), ...(source && { source }) },
         sample: fingerprint ? `/api/dead-letters/${fingerprint}/targets?${query.toString()}` : null,
       },
     },
-    // The command line retries run by run.
+    // The command line has `reset-failed` and `unpark`, run by run.
     '',
   )
+}
+
+/** The same dead letters are acknowledged; `isAcknowledged`: they are, and it is undone. */
+export function acknowledgeDeadLettersAction(
+  selection: { readonly fingerprint?: string | undefined; readonly source?: string | undefined },
+  { what, isAcknowledged }: { readonly what: string; readonly isAcknowledged: boolean },
+): AllowedAction {
+  const { fingerprint, source } = selection
+  const path = '/api/dead-letters/acknowledge'
+  const body = { ...(fingerprint && { fingerprint }), ...(source && { source }) }
+  // The command line goes by runs, targets and sources.
+  const command = fingerprint
+    ? ''
+    : unstuckCommand('acknowledge', [], { all: !source, source, undo: isAcknowledged })
+  const text = acknowledgeText(what, path, isAcknowledged, body)
+  return makeAction('acknowledge', { ...text, isCounted: true }, command)
 }
 
 /** `selection`: as in the request whose preview offers it; `planned`: how many verdicts that has. */
@@ -92,7 +109,7 @@ export function cleanAction(
         preview: runs ? null : withQuery('/api/clean', new URLSearchParams(age ? { age } : {})),
       },
     },
-    unstuckCommand('clean', (runs ?? []).map(shortId), { auto: true, age }),
+    unstuckCommand('clean', (runs ?? []).map(shortId), { yes: true, age }),
   )
 }
 

@@ -51,7 +51,7 @@ describe('the dashboard is accessible', { skip: noChromium }, () => {
       ['clean', '/recovery', 'Clean 1 dead run', 'would be marked'],
       ['delete', `/runs/${runs.failed}`, 'Delete', 'to confirm'],
       ['rewind', `/targets/${targets.done}`, 'Rewind', 'Continue after page'],
-      ['retry', '/dead-letters', /^Retry all/, 'would be put back'],
+      ['plan again', '/dead-letters', /^Plan all/, 'would be put back'],
     ] as const) {
       await tab.go(path)
       await page.getByRole('button', { name: button, exact: typeof button === 'string' }).click()

@@ -36,7 +36,9 @@ describe('untrusted text stays text', { skip: noChromium }, () => {
     }
     for (const [name, path] of Object.entries(pages)) {
       await tab.go(path)
-      await assertHarmless(tab, name)
+      // A name of a run or target that is not there is a 404 or 400, which browsers log.
+      const errors = tab.errors.filter((text) => !/status of 40[04] /.test(text))
+      await assertHarmless({ ...tab, errors }, name)
     }
   })
 
@@ -50,7 +52,7 @@ describe('untrusted text stays text', { skip: noChromium }, () => {
       [`/runs/${runs.failed}`, 'Reset failed'],
       [`/runs/${runs.failed}`, 'Delete'],
       [`/targets/${targets.inProgress}`, 'Park'],
-      ['/dead-letters', /^Retry all/],
+      ['/dead-letters', /^Plan all/],
     ] as const) {
       await tab.go(path)
       const isExact = typeof button === 'string'

@@ -95,7 +95,7 @@ test('dead letters of one kind are requeued, exactly those shown or none', async
   await fail('HTTP 403 for https://shop.example/1')
   await fail('the layout has changed')
   const request = {
-    kind: 'retry',
+    kind: 'replan',
     fingerprint: fingerprintOf('HTTP 403 for https://x.example/'),
   } as const
 
@@ -108,4 +108,19 @@ test('dead letters of one kind are requeued, exactly those shown or none', async
   assert.equal((await again.apply()).message, '2 targets in 1 run put back in the queue.')
   const { planned, failed } = (await ctx.store.run(run))!.counts.targets
   assert.deepEqual({ planned, failed }, { planned: 2, failed: 1 })
+})
+
+test('the source of a run is paused, and with the same key unpaused', async () => {
+  await using ctx = await createCliTestContext()
+  const run = await enqueueCrawl(ctx.store, 2, { source: 'shop' })
+  const context = operatorContext(ctx.store, 'ada')
+  for (const [question, message] of [
+    ['Pause shop?', /^shop is paused/],
+    ['End the pause of shop?', /^shop is no longer paused/],
+  ] as const) {
+    const plan = await planAction(context, { kind: 'pause', run }, NEVER)
+    assert.equal(plan.question, question)
+    assert.match((await plan.apply()).message, message)
+  }
+  assert.equal((await ctx.store.run(run))!.paused, null)
 })

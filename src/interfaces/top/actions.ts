@@ -7,14 +7,14 @@ import { planCleaning, planRecovery, type Planned } from '../../presenters/apply
 import type { BrowseRow } from '../../presenters/browse.ts'
 import { cleanAction, recoverAction } from '../../presenters/bulk-actions.ts'
 import {
-  previewRetry,
-  retryDeadLetters,
-  retryQuestion,
-  retrySentences,
+  previewReplan,
+  replanDeadLetters,
+  replanQuestion,
   selectDeadLetters,
-} from '../../presenters/dead-letter-retry.ts'
+} from '../../presenters/dead-letter-replan.ts'
 import type { Verdict } from '../../presenters/results.ts'
 import { cancel, revert } from '../../presenters/run-actions.ts'
+import { pause, unpause } from '../../presenters/source-actions.ts'
 import { VIEWS, type View } from './snapshot.ts'
 
 /** What a key does to runs, after a preview. */
@@ -22,10 +22,12 @@ export type Action =
   | { readonly kind: 'recover' }
   | { readonly kind: 'clean' }
   | { readonly kind: 'cancel'; readonly run: RunId }
+  /** Pauses the source of the run, or ends its pause. */
+  | { readonly kind: 'pause'; readonly run: RunId }
   /** Reverts the last action on each. */
   | { readonly kind: 'revert'; readonly runs: readonly RunId[] }
   /** Puts targets with one kind of error back in the queue. */
-  | { readonly kind: 'retry'; readonly fingerprint: string }
+  | { readonly kind: 'replan'; readonly fingerprint: string }
 
 /** What an action can be about. */
 type Selection = {
@@ -45,7 +47,7 @@ type ActionKey = {
   action(selection: Selection): Action | string
 }
 
-export const READ_ONLY = 'This screen is read-only: start it without --readonly to act.'
+export const READ_ONLY = 'This screen is read-only: start it without --read-only to act.'
 
 const RUN_VIEWS: readonly View[] = ['runs', 'recovery', 'history']
 
@@ -75,12 +77,12 @@ export const ACTION_KEYS: readonly ActionKey[] = [
   },
   {
     key: 'r',
-    label: 'retry',
-    help: 'Puts the targets of a dead letter back in the queue, from their last saved pages.',
+    label: 'plan',
+    help: 'Plans the targets of a dead letter again, from their last saved pages.',
     views: ['letters'],
     action: ({ view, row }) =>
       view === 'letters' && row
-        ? { kind: 'retry', fingerprint: row.id }
+        ? { kind: 'replan', fingerprint: row.id }
         : 'Select an error first: 4 lists them.',
   },
   {
@@ -94,6 +96,14 @@ export const ACTION_KEYS: readonly ActionKey[] = [
         ? { kind: 'revert', runs }
         : 'Select a run first: its last action is reverted.'
     },
+  },
+  {
+    key: 'p',
+    label: 'pause',
+    help: 'Pauses the source of the selected run, or ends its pause.',
+    views: ['runs'],
+    action: ({ row }) =>
+      row?.run ? { kind: 'pause', run: row.run } : 'Select a run first: 1 lists them.',
   },
 ]
 
@@ -122,10 +132,12 @@ export async function planAction(
       return toPlan(await planCleaning(context), ({ cleaned }) => cleaned)
     case 'cancel':
       return planRunAction(context, cancel, [action.run])
+    case 'pause':
+      return planPause(context, action.run)
     case 'revert':
       return planRunAction(context, revert, action.runs)
-    case 'retry':
-      return planRetry(context, action.fingerprint, signal)
+    case 'replan':
+      return planReplan(context, action.fingerprint, signal)
   }
 }
 
@@ -139,7 +151,7 @@ function toPlan<View extends object>(
     question,
     async apply() {
       const { summary, view } = await apply()
-      return { message: summary, undo: revertibleRuns(verdictsOf(view)) }
+      return { message: summary, undo: revertibleRuns(verdictsOf(view)).map(({ run }) => run) }
     },
   }
 }
@@ -173,24 +185,39 @@ async function planRunAction(
   }
 }
 
-async function planRetry(
+async function planPause(context: OperatorContext, id: RunId): Promise<Plan> {
+  const run = await context.store.run(id)
+  if (!run) throw new NotFoundError(`run ${shortId(id)}`, 'It was deleted meanwhile.')
+  const { source, paused } = run
+  const act = paused ? unpause : pause
+  return {
+    sections: toSections((await act(context, source, { dryRun: true })).sentences),
+    question: paused ? `End the pause of ${source}?` : `Pause ${source}?`,
+    async apply() {
+      const [message] = (await act(context, source, { dryRun: false })).sentences
+      return { message: message!, undo: [] }
+    },
+  }
+}
+
+async function planReplan(
   context: OperatorContext,
   fingerprint: string,
   signal: AbortSignal,
 ): Promise<Plan> {
   const select = () => selectDeadLetters(context.store, { fingerprint }, signal)
-  const preview = await previewRetry(context, await select())
+  const preview = await previewReplan(context, await select())
   return {
-    sections: toSections(retrySentences(preview)),
-    question: retryQuestion(preview),
+    sections: toSections([preview.summary]),
+    question: replanQuestion(preview),
     async apply() {
       const selected = await select()
       if (selected.plan !== preview.plan)
         throw new RefusedError(
           'Nothing was changed: the targets are not the same now. Press r again.',
         )
-      const done = await retryDeadLetters(context, selected, signal)
-      return { message: retrySentences(done).join(' '), undo: [] }
+      const done = await replanDeadLetters(context, selected, signal)
+      return { message: done.summary, undo: [] }
     },
   }
 }

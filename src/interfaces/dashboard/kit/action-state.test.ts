@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { recoverAction, retryDeadLettersAction } from '../../../presenters/bulk-actions.ts'
+import { recoverAction, replanDeadLettersAction } from '../../../presenters/bulk-actions.ts'
 import type { ActionResult, AllowedAction, AssessedRun, Verdict } from '../shapes.ts'
 import {
   bodyOf,
@@ -10,7 +10,7 @@ import {
   describeError,
   isConfirmed,
   nextState,
-  parkTogether,
+  actTogether,
   type ActionError,
   type ActionState,
 } from './action-state.ts'
@@ -158,7 +158,7 @@ test('the call has the selection, the fields, the plan that was shown, and the r
     because: 'night shift',
   })
   const group = { fingerprint: 'f00' }
-  const action = retryDeadLettersAction(group, { label: 'Retry 10', what: '10 dead letters' })
+  const action = replanDeadLettersAction(group, { label: 'Plan 10 again', what: '10 dead letters' })
   const expected = { fingerprint: 'f00', to: 2, plan: 'abc' }
   assert.deepEqual(bodyOf(action, { to: 2 }, { plan: 'abc' }, ''), expected)
   const command = 'unstuck recover'
@@ -170,11 +170,12 @@ test('several targets are parked with one call', () => {
   const park = (id: string): AllowedAction => ({
     ...recoverAction({}),
     name: 'park',
+    label: 'Park',
     title: `Park ${id}`,
     call: { ...recoverAction({}).call, path: '/api/targets/park', body: { targets: [id] } },
   })
-  assert.equal(parkTogether([]), null)
-  assert.deepEqual(parkTogether([park('a')]), park('a'))
-  const both = parkTogether([park('a'), park('b')])!
+  assert.equal(actTogether([]), null)
+  assert.deepEqual(actTogether([park('a')]), park('a'))
+  const both = actTogether([park('a'), park('b')])!
   assert.deepEqual([both.title, both.call.body], ['Park 2 targets', { targets: ['a', 'b'] }])
 })

@@ -168,14 +168,14 @@ export function commandOf({ command }: Pick<ActionResult, 'command'>, because: s
     : `${command} ${shellWord(`--because=${reason}`)}`
 }
 
-/** One action instead of several of the same name on one target each. */
-export function parkTogether(actions: readonly AllowedAction[]): AllowedAction | null {
+/** One action instead of several of the same label on one target each. */
+export function actTogether(actions: readonly AllowedAction[]): AllowedAction | null {
   const [first] = actions
   if (!first || actions.length === 1) return first ?? null
   const targets = actions.flatMap(({ call }) => call.body['targets'] as string[])
   return {
     ...first,
-    title: `Park ${plural(targets.length, 'target')}`,
-    call: { ...first.call, body: { targets } },
+    title: `${first.label} ${plural(targets.length, 'target')}`,
+    call: { ...first.call, body: { ...first.call.body, targets } },
   }
 }

@@ -3,7 +3,7 @@ import { formatNumber, plural, safe, shortId } from '../model/format.ts'
 import type { ActionResult, AllowedAction, Target } from '../shapes.ts'
 import { changesOf, type ActionState, type UndoStep } from './action-state.ts'
 import { Button } from './button.tsx'
-import { Changes } from './changes.tsx'
+import { Changes, Processes } from './changes.tsx'
 import { CopyCommand } from './copy.tsx'
 import { Icon } from './icon.tsx'
 import { Link } from './link.tsx'
@@ -43,6 +43,7 @@ export function PreviewView(props: {
         <Text value={shown.summary} />
       </p>
       {changes.length > 0 && <Changes of={changes} more={more} />}
+      <Processes of={shown.processes ?? []} />
       {changes.length === 0 && shown.count > 0 && <Sample action={action} />}
       <RunList of={shown.runs ?? []} />
       {kept.length > 0 && (
@@ -87,7 +88,7 @@ function Sample({ action }: { action: AllowedAction }) {
 
 const RUNS_MAX = 50
 
-/** The runs of retried dead letters, and which of them refused. */
+/** The runs of dead letters that are planned again, and which of them refuse. */
 function RunList({ of }: { of: NonNullable<ActionResult['runs']> }) {
   if (of.length === 0) return null
   const left = of.length - RUNS_MAX
@@ -123,6 +124,7 @@ export function ResultView(props: {
         <Text value={summary} />
       </p>
       {changes.length > 0 && <Changes of={changes} more={more} />}
+      <Processes of={result.processes ?? []} />
       <RunList of={runs} />
       {result.undo && (
         <div class="row undo">

@@ -37,8 +37,10 @@ const BUTTONS: Readonly<Record<AllowedAction['name'], readonly [IconName, Button
   resume: ['play', 'primary'],
   'reset-failed': ['again'],
   unpark: ['play'],
+  acknowledge: ['check'],
   retry: ['again'],
   revert: ['undo'],
+  fail: ['stop'],
   cancel: ['stop'],
   delete: ['trash', 'danger'],
   reset: ['again', 'primary'],
@@ -46,7 +48,11 @@ const BUTTONS: Readonly<Record<AllowedAction['name'], readonly [IconName, Button
   rewind: ['undo'],
   recover: ['bolt', 'primary'],
   clean: ['broom'],
-  'retry-dead-letters': ['again'],
+  'replan-dead-letters': ['again'],
+  enqueue: ['again'],
+  pause: ['pause'],
+  unpause: ['play', 'primary'],
+  'run-now': ['play', 'primary'],
 }
 
 /** The actions that the server lists, as far as the user's role allows them. */

@@ -55,11 +55,11 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       const live = await enqueueCrawl(api.ctx.store, 1, { source: 'b' })
       const [{ fingerprint }] = (await api.get('/api/dead-letters')).groups
 
-      const preview = await api.post('/api/dead-letters/retry', { fingerprint, dryRun: true })
-      const wrong = await api.post('/api/dead-letters/retry', { fingerprint, count: 6 }, 409)
-      const unknown = await api.post('/api/dead-letters/retry', { fingerprint }, 400)
+      const preview = await api.post('/api/dead-letters/replan', { fingerprint, dryRun: true })
+      const wrong = await api.post('/api/dead-letters/replan', { fingerprint, count: 6 }, 409)
+      const unknown = await api.post('/api/dead-letters/replan', { fingerprint }, 400)
       const untouched = await statuses(api, a)
-      const done = await api.post('/api/dead-letters/retry', {
+      const done = await api.post('/api/dead-letters/replan', {
         fingerprint,
         count: preview.targets,
       })
@@ -69,7 +69,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       assert.deepEqual(untouched, ['failed', 'failed', 'failed', 'parked'])
       assert.match(
         preview.summary,
-        /^3 targets in 1 run would be put back in the queue.* Run \w{8} refused: /,
+        /^3 targets in 1 run would be put back in the queue.* Run \w{8} refused: .* This cannot be reverted\.$/,
       )
       assert.match(done.summary, /^3 targets in 1 run put back in the queue\. Run \w{8} refused: /)
       assert.deepEqual({ ...done, dryRun: true, summary: preview.summary }, preview)
@@ -89,7 +89,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       const run = await createFailedRun(api, 'a')
       const which = { source: 'a', statuses: ['parked'] }
 
-      const done = await api.post('/api/dead-letters/retry', { ...which, count: 1 })
+      const done = await api.post('/api/dead-letters/replan', { ...which, count: 1 })
       const back = await statuses(api, run)
       for (const { path, body } of done.undo.calls) await api.post(path, body)
 
@@ -120,7 +120,7 @@ async function parkTargets(
   return run
 }
 
-test('ten thousand different errors of one kind are one group within 300 ms, and one retry', async () => {
+test('ten thousand different errors of one kind are one group within 300 ms, and planned again in one call', async () => {
   await using api = await createApiClient()
   const { store } = api.ctx
   const run = await parkTargets(api, 10_300)
@@ -131,10 +131,10 @@ test('ten thousand different errors of one kind are one group within 300 ms, and
   const [{ fingerprint, count }] = groups
 
   const listed = await api.get(`/api/dead-letters/${fingerprint}/targets?limit=500`)
-  const preview = await api.post('/api/dead-letters/retry', { fingerprint, dryRun: true })
+  const preview = await api.post('/api/dead-letters/replan', { fingerprint, dryRun: true })
   const beats = setInterval(() => beat++, 5)
   let beat = 0
-  const done = await api.post('/api/dead-letters/retry', { fingerprint, plan: preview.plan })
+  const done = await api.post('/api/dead-letters/replan', { fingerprint, plan: preview.plan })
   clearInterval(beats)
 
   assert.deepEqual([total, isPartial, groups.length, count], [10_300, false, 1, 10_300])
@@ -161,17 +161,17 @@ test('the confirmation covers the targets that were shown: other targets are ano
   const [first, second] = await listTargets(store, run)
   await store.parkTargets({ targets: [first!.id], actor: 'ada', because: 'a' })
   const which = { source: 'a', statuses: ['failed'] }
-  const { plan } = await api.post('/api/dead-letters/retry', { ...which, dryRun: true })
+  const { plan } = await api.post('/api/dead-letters/replan', { ...which, dryRun: true })
   const swap = { run, action: 'unpark', reopen: false, dryRun: false, actor: 'b', because: 'b' }
   await store.replan({ ...swap, action: 'unpark', statuses: ['parked'], targets: [first!.id] })
   const [again] = await claim(store, await api.registerLiveWorker('a'), 1, { source: 'a' })
   await store.fail([{ ...again!, error: 'HTTP 500', becomes: 'failed' }])
   await store.parkTargets({ targets: [second!.id], actor: 'ada', because: 'b' })
 
-  const refused = await api.post('/api/dead-letters/retry', { ...which, plan }, 409)
+  const refused = await api.post('/api/dead-letters/replan', { ...which, plan }, 409)
 
   assert.deepEqual([refused.error.code, refused.preview.targets], ['PLAN_CHANGED', 2])
   assert.deepEqual(await statuses(api, run), ['failed', 'parked', 'failed', 'parked'])
-  await api.post('/api/dead-letters/retry', { ...which, plan: refused.preview.plan })
+  await api.post('/api/dead-letters/replan', { ...which, plan: refused.preview.plan })
   assert.deepEqual(await statuses(api, run), ['planned', 'parked', 'planned', 'parked'])
 })

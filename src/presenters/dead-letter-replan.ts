@@ -8,61 +8,55 @@ import {
 } from '../core/model/errors.ts'
 import { shortId, type RunId } from '../core/model/id.ts'
 import type { ActionContext } from '../core/recovery/context.ts'
-import { resetFailed, unpark } from '../core/recovery/operator-actions.ts'
+import { resetFailed, unpark } from '../operator/actions.ts'
 import type { DeadLetter, Store } from '../core/store/store.ts'
 import { FROM_PAGE } from './allowed-actions.ts'
-import { retryDeadLettersAction } from './bulk-actions.ts'
+import { acknowledgeDeadLettersAction, replanDeadLettersAction } from './bulk-actions.ts'
 import { readDeadLetters, type DeadLetterGroups, type DeadLetterSelection } from './dead-letters.ts'
-import { isParkedOrStuck } from '../core/decide/allowed-actions.ts'
+import { isParkedOrStuck } from '../operator/refusals.ts'
 import { firstSentences, plainText } from '../lib/text/sentence.ts'
 import { plural } from './format.ts'
-import type { DeadLetterRetry, DeadLetters } from './responses.ts'
+import type { DeadLetterReplan, DeadLetters } from './responses.ts'
 import { undoByPark } from './action-result.ts'
 
 /** Groups of dead letters with the actions that apply to them. `source`: the only one that was asked for. */
 export function deadLettersView(
   { total, isPartial, groups }: DeadLetterGroups,
-  { source }: { readonly source?: string | undefined },
+  { source, acknowledged = false }: Pick<DeadLetterSelection, 'source' | 'acknowledged'>,
 ): DeadLetters {
   const isAtLeast = isPartial ? 'at least ' : ''
+  const actionsOn = (fingerprint: string | undefined, count: number, label: string) => {
+    const what = `${fingerprint ? isAtLeast : ''}${plural(count, 'dead letter')}`
+    const selection = { fingerprint, source }
+    const mark = acknowledgeDeadLettersAction(selection, { what, isAcknowledged: acknowledged })
+    return acknowledged ? [mark] : [replanDeadLettersAction(selection, { label, what }), mark]
+  }
   return {
     total,
     isPartial,
-    actions:
-      total === 0
-        ? []
-        : [
-            retryDeadLettersAction(
-              { source },
-              { label: `Retry all ${total}`, what: plural(total, 'dead letter') },
-            ),
-          ],
+    actions: total === 0 ? [] : actionsOn(undefined, total, `Plan all ${total} again`),
     groups: groups.map((group) => {
       const { fingerprint, count } = group
-      const label = isPartial ? 'Retry all' : `Retry ${count}`
-      const what = `${isAtLeast}${plural(count, 'dead letter')}`
-      return {
-        ...group,
-        actions: [retryDeadLettersAction({ fingerprint, source }, { label, what })],
-      }
+      const label = isPartial ? 'Plan all again' : `Plan ${count} again`
+      return { ...group, actions: actionsOn(fingerprint, count, label) }
     }),
   }
 }
 
-/** The dead letters of one retry. */
+/** The dead letters of one call. */
 export type SelectedDeadLetters = {
   readonly letters: readonly DeadLetter[]
   /** How many more there are, for another call. */
   readonly left: number
   /**
-   * A hash of exactly these dead letters. A preview carries it, so that a confirmed retry does this and nothing
+   * A hash of exactly these dead letters. A preview carries it, so that a confirmed call does this and nothing
    * else.
    */
   readonly plan: string
 }
 
 /** In one call. */
-export const RETRY_MAX = 10_000
+export const REPLAN_MAX = 10_000
 
 export async function selectDeadLetters(
   store: Store,
@@ -73,7 +67,7 @@ export async function selectDeadLetters(
   let all = 0
   for await (const page of readDeadLetters(store, selection)) {
     signal.throwIfAborted()
-    letters.push(...page.slice(0, RETRY_MAX - letters.length))
+    letters.push(...page.slice(0, REPLAN_MAX - letters.length))
     all += page.length
   }
   // Sorted by id, so that the same ones have the same hash.
@@ -82,12 +76,12 @@ export async function selectDeadLetters(
   return { letters, left: all - letters.length, plan }
 }
 
-/** What a retry of these would do. Only which runs refuse is asked of the store: the rest is counted. */
-export async function previewRetry(
+/** What planning these again would do. Only which runs refuse is asked of the store: the rest is counted. */
+export async function previewReplan(
   context: ActionContext,
   selected: SelectedDeadLetters,
-): Promise<DeadLetterRetry> {
-  const runs: DeadLetterRetry['runs'][number][] = []
+): Promise<DeadLetterReplan> {
+  const runs: DeadLetterReplan['runs'][number][] = []
   for (const [run, own] of byRun(selected)) {
     const refused = await refusalReason(() =>
       resetFailed(context, run, { targets: [], dryRun: true }),
@@ -95,16 +89,14 @@ export async function previewRetry(
     runs.push({ run, targets: refused === null ? own.length : 0, refused })
     await setImmediate()
   }
-  return toRetryResult(selected, runs, true)
+  return toReplanResult(selected, runs, true)
 }
 
-/** What a retry did or would do, which runs refuse it, and how many targets are left. */
-export function retrySentences({
-  targets,
-  left,
-  runs,
-  dryRun,
-}: Pick<DeadLetterRetry, 'targets' | 'left' | 'runs' | 'dryRun'>): string[] {
+/** What was done or would be done, which runs refuse it, and how many targets are left. */
+function replanSentences(
+  { targets, left, runs, dryRun }: Pick<DeadLetterReplan, 'targets' | 'left' | 'runs' | 'dryRun'>,
+  canRevert: boolean,
+): string[] {
   const refused = runs.filter((one) => one.refused !== null)
   const what = `${plural(targets, 'target')} in ${plural(runs.length - refused.length, 'run')}`
   return [
@@ -115,22 +107,23 @@ export function retrySentences({
       refused.map(({ run, refused }) => [`Run ${shortId(run)} refused: ${refused}`]),
       '`runs` has the others',
     ).map(plainText),
+    ...(dryRun && targets > 0 && !canRevert ? ['This cannot be reverted.'] : []),
     ...(left > 0 ? [`${plural(left, 'more target')} left for another call.`] : []),
   ]
 }
 
-/** The question before a retry; null if no target can be retried. */
-export function retryQuestion({ targets }: DeadLetterRetry): string | null {
+/** The question before it; null if no target can be planned again. */
+export function replanQuestion({ targets }: DeadLetterReplan): string | null {
   return targets > 0 ? `Put ${plural(targets, 'target')} back in the queue?` : null
 }
 
 /** Puts them back in the queue, run by run and in bounded steps. A run that refuses does not affect the others. */
-export async function retryDeadLetters(
+export async function replanDeadLetters(
   context: ActionContext,
   selected: SelectedDeadLetters,
   signal: AbortSignal,
-): Promise<DeadLetterRetry> {
-  const runs: DeadLetterRetry['runs'][number][] = []
+): Promise<DeadLetterReplan> {
+  const runs: DeadLetterReplan['runs'][number][] = []
   for (const [run, own] of byRun(selected)) {
     if (signal.aborted) break
     let targets = 0
@@ -143,31 +136,31 @@ export async function retryDeadLetters(
     })
     runs.push({ run, targets, refused })
   }
-  return toRetryResult(selected, runs, false)
+  return toReplanResult(selected, runs, false)
 }
 
 function byRun({ letters }: SelectedDeadLetters): Map<RunId, DeadLetter[]> {
   return Map.groupBy(letters, ({ run }) => run)
 }
 
-function toRetryResult(
+function toReplanResult(
   { letters, left, plan }: SelectedDeadLetters,
-  runs: DeadLetterRetry['runs'],
+  runs: DeadLetterReplan['runs'],
   dryRun: boolean,
-): DeadLetterRetry {
+): DeadLetterReplan {
   const targets = runs.reduce((total, one) => total + one.targets, 0)
-  const isWhole = !dryRun && targets === letters.length
   const before = letters.map((letter) => ({ ...letter, lastError: letter.error || null }))
+  const undo = targets === letters.length ? undoByPark(before) : null
   return {
     targets,
     left,
     runs,
     count: targets,
-    summary: retrySentences({ targets, left, runs, dryRun }).join(' '),
+    summary: replanSentences({ targets, left, runs, dryRun }, undo !== null).join(' '),
     dryRun,
     plan,
-    undo: isWhole ? undoByPark(before) : null,
-    // The command line retries run by run.
+    undo: dryRun ? null : undo,
+    // The command line has `reset-failed` and `unpark`, run by run.
     command: '',
   }
 }
