@@ -3,9 +3,9 @@ import { shortId, type TargetId } from '../core/model/id.ts'
 import { policyForGroup } from '../core/model/policy.ts'
 import { optionNameOf } from '../lib/validate/policy-options.ts'
 import { isLive, type Run } from '../core/model/run.ts'
-import { describeOrigin } from '../core/model/traits.ts'
+import { describeOrigin, runName } from '../core/model/traits.ts'
 import type { Target } from '../core/model/target.ts'
-import { humanizeDuration, type Millis } from '../core/model/time.ts'
+import type { Millis } from '../core/model/time.ts'
 import type { OperatorContext } from '../core/recovery/context.ts'
 import type { Decision } from '../core/model/verdict.ts'
 import { plainText, type Section, type Sentence } from '../lib/text/sentence.ts'
@@ -21,17 +21,30 @@ import {
   targetView,
 } from './view.ts'
 import {
+  formatAge,
   formatAgo,
   formatDoneOfTotal,
+  howFar,
+  formatItems,
   formatRunStatus,
   formatTargetStatus,
+  originOf,
   plural,
+  sentenceCase,
+  targetName,
+  targetRef,
 } from './format.ts'
+import { acknowledgedSentence } from './acknowledged.ts'
+import { actionsOfTargets } from './allowed-target-actions.ts'
+import { stepsOutOf } from './stuck-rows.ts'
 import { auditSentence } from './history.ts'
 import type { Setting } from './results.ts'
 import type { Presented } from './presented.ts'
 import { decide, type Snapshot } from '../core/decide/recovery.ts'
-import { explainNextSteps, type NextSteps } from './next-steps.ts'
+import { describeContinuation, loadLastStart } from './continuation.ts'
+import { describeStep } from './allowed-actions.ts'
+import { loadFailureCause, stepsAfterFailure } from './failure-cause.ts'
+import { explainNextSteps, isContinuation, type NextSteps } from './next-steps.ts'
 import { assessLiveness, assessProgress, type ObserverHealth } from '../core/decide/liveness.ts'
 import type { AuditEntry, Store, WorkerObservation } from '../core/store/store.ts'
 import {
@@ -48,6 +61,8 @@ export type Explanation = {
   /** Null when the run as a whole is explained. */
   readonly target: Target | null
   readonly decision: Decision
+  /** Why a run failed; null for any other run, and for a target. */
+  readonly cause: string | null
   /** Of a live run that is explained as a whole; else null. */
   readonly health: Health | null
   readonly owner: Owner | null
@@ -69,13 +84,18 @@ export async function explainRun(context: OperatorContext, run: Run): Promise<Ex
   const now = await store.now()
   const snapshot = { run: runSnapshot(run), target: held, owner: owner?.assessment ?? null }
   const trail = await store.audit({ run: run.id, newestFirst: true, limit: AUDIT_MAX })
+  const outlook = nextStepsFor(run, snapshot, decision, policy, now)
   return {
     run,
     target: null,
     decision,
+    cause: await loadFailureCause(store, run),
     health: isLive(run.status) ? assessed.health : null,
     owner,
-    outlook: nextStepsFor(run, snapshot, decision, policy, now),
+    outlook: {
+      ...outlook,
+      changes: [...(await changesOf(context, run, outlook)), ...stepsOutOf(assessed)],
+    },
     trail,
     now,
   }
@@ -105,7 +125,33 @@ export async function explainTarget(
   const decision = decide(snapshot, policy, now)
   const trail = await store.audit({ run: run.id, target: id, newestFirst: true, limit: AUDIT_MAX })
   const nextSteps = nextStepsFor(run, snapshot, decision, policy, now)
-  return { run, target, decision, health: null, owner, outlook: nextSteps, trail, now }
+  const cause = targetCause(target)
+  const [actions] = cause === null ? [[]] : await actionsOfTargets(store, [target])
+  const steps = actions!.filter(({ name }) => name === 'reset' || name === 'unpark')
+  const outlook = steps.length > 0 ? { ...nextSteps, changes: steps.map(describeStep) } : nextSteps
+  return { run, target, decision, cause, health: null, owner, outlook, trail, now }
+}
+
+/** Returns why a target needs attention; null for any other. */
+function targetCause({ status, lastError }: Target): string | null {
+  if (status !== 'failed' && status !== 'stuck' && status !== 'parked') return null
+  const what =
+    status === 'stuck' ? 'it is stuck' : status === 'parked' ? 'it was parked' : 'it failed'
+  return lastError === null ? what : `${what}: ${lastError.split('\n', 1)[0]}`
+}
+
+/** Of a run that stopped: the commands that start it again, before what else would change it. */
+async function changesOf(
+  context: OperatorContext,
+  run: Run,
+  { changes }: NextSteps,
+): Promise<readonly string[]> {
+  if (run.status === 'interrupted') {
+    const continuation = describeContinuation(run, await loadLastStart(context, run))
+    return [continuation, ...changes.filter((change) => !isContinuation(change))]
+  }
+  const steps = run.status === 'failed' ? await stepsAfterFailure(context.store, run) : []
+  return steps.length > 0 ? steps : changes
 }
 
 /** A verdict that the table has no status for stays unapplied until one is mapped. */
@@ -139,11 +185,13 @@ export async function presentExplanation(
       ? await explainRun(context, runOrTarget)
       : (await explainTarget(context, runOrTarget.id))!
   const { run, target, decision, owner, outlook, trail } = explanation
+  const cause = explanation.cause && `${sentenceCase(explanation.cause)}.`
   const policy = relevantSettings(settings, explanation)
   return {
     view: {
       run: runView(run),
       target: target && targetView(target),
+      cause,
       verdict: decisionView(run, decision),
       owner: owner && ownerView(owner),
       evidence: evidenceSentences(owner?.evidence ?? null),
@@ -153,17 +201,17 @@ export async function presentExplanation(
       trail: trail.map(auditView),
     },
     severity: severityOf(explanation),
-    summary: plainText(decisionSentence(decision)),
+    summary: cause ?? plainText(decisionSentence(decision)),
     sections: sectionsOf(explanation, policy, settings.preset),
   } satisfies Presented<object>
 }
 
-function severityOf({ health, target, owner }: Explanation): Severity {
+function severityOf({ run, health, target, owner }: Explanation): Severity {
   if (!target) return health?.severity ?? 'ok'
   const needsAttention = ['failed', 'stuck', 'parked'].includes(target.status)
   return worstSeverity([
-    needsAttention ? 'attention' : 'ok',
-    owner ? workerSeverity(owner.assessment, 1) : 'ok',
+    needsAttention && target.acknowledgedAt === null ? 'attention' : 'ok',
+    owner ? workerSeverity(owner.assessment, 1, run.paused !== null) : 'ok',
   ])
 }
 
@@ -183,20 +231,31 @@ function sectionsOf(
   policy: readonly Setting[],
   preset: string | null,
 ): Section[] {
-  const { run, target, decision, outlook, trail, now } = explanation
+  const { run, target, decision, cause, outlook, trail, now } = explanation
   const history = trail.map((entry): Sentence => {
     const isOther = !target && entry.target !== null && run.traits.hasTargets
-    return auditSentence(entry, now, isOther ? `target ${shortId(entry.target)}` : '')
+    return auditSentence(
+      entry,
+      now,
+      isOther ? targetName({ ...entry, origin: originOf(entry.before) }) : '',
+    )
   })
   const changes = outlook.changes.map((change): Sentence => [`- ${change}`])
   const sections: Section[] = [
-    { heading: null, sentences: target ? targetSentences(run, target) : runSentences(run, now) },
+    {
+      heading: null,
+      sentences: target ? targetSentences(run, target, now) : runSentences(run, now),
+    },
     { heading: 'What is known', sentences: knownSentences(explanation) },
     {
-      heading: 'Verdict',
-      sentences: [decisionSentence(decision)],
+      heading: cause === null ? 'Verdict' : 'Cause',
+      sentences: [
+        cause === null
+          ? decisionSentence(decision)
+          : [{ text: `${sentenceCase(cause)}.`, style: 'bad' }],
+      ],
     },
-    { heading: 'What would change it', sentences: changes },
+    { heading: cause === null ? 'What would change it' : 'What to do', sentences: changes },
     {
       heading: 'Settings that apply',
       table: policy.length > 0 ? settingsTable(policy, preset) : undefined,
@@ -208,12 +267,11 @@ function sectionsOf(
 }
 
 function runSentences(run: Run, now: Millis): Sentence[] {
-  const { extracted, skipped } = runView(run)
   const { hasTargets, origin } = run.traits
   const pages = hasTargets ? ` ${plural(run.counts.pages, 'page')} saved,` : ''
   const sentences: Sentence[] = [
     [
-      `Run ${shortId(run.id)} of `,
+      `Run ${runName(run)} of `,
       { text: run.source, style: 'strong' },
       ': ',
       formatRunStatus(run.status),
@@ -222,45 +280,49 @@ function runSentences(run: Run, now: Millis): Sentence[] {
   ]
   if (origin) sentences.push([`It is ${describeOrigin(origin)}.`])
   sentences.push([
-    `It is ${humanizeDuration(now - run.createdAt)} old: ${formatDoneOfTotal(run)} done,${pages} ` +
-      `${plural(extracted, 'item')} extracted, ${skipped} skipped.`,
+    `${run.traits.isUndated ? 'Its age is unknown' : `It is ${formatAge(now - run.createdAt)} old`}: ${formatDoneOfTotal(howFar(run))} done,${pages} ` +
+      `items: ${formatItems(run)}.`,
   ])
   if (!hasTargets && run.artifacts > 0)
     sentences.push(['It has a checkpoint or an output file to continue from.'])
   if (run.error !== null) sentences.push([{ text: `Error: ${run.error}`, style: 'bad' }])
   if (run.retryOf !== null)
     sentences.push([`It retries run ${shortId(run.retryOf)} from the beginning.`])
+  if (run.acknowledgedAt !== null) sentences.push([acknowledgedSentence(run.acknowledgedAt, now)])
   return sentences
 }
 
-function targetSentences(run: Run, target: Target): Sentence[] {
-  const { id, key, group, status, page, attempts, crashes, lastError } = target
+function targetSentences(run: Run, target: Target, now: Millis): Sentence[] {
+  const { key, group, status, page, attempts, crashes, lastError, acknowledgedAt } = target
   const saved =
     page === 0 ? 'No page is saved' : `Page ${formatPage(target, ' of ')} is its last saved one`
   const sentences: Sentence[] = [
     [
-      `Target ${shortId(id)}, `,
+      `Target ${targetRef(target)}, `,
       { text: key, style: 'strong' },
       group === null ? ': ' : `, of group ${group}: `,
       formatTargetStatus(status),
       '.',
     ],
-    [`It is part of run ${shortId(run.id)} of ${run.source}: `, formatRunStatus(run.status), '.'],
+    [`It is part of run ${runName(run)} of ${run.source}: `, formatRunStatus(run.status), '.'],
     [`${saved}; ${plural(attempts, 'attempt')}, ${plural(crashes, 'worker')} lost on it since.`],
   ]
   if (lastError !== null) sentences.push([{ text: `Last error: ${lastError}`, style: 'bad' }])
+  if (acknowledgedAt !== null) sentences.push([acknowledgedSentence(acknowledgedAt, now)])
   return sentences
 }
 
 function knownSentences({ run, target, owner, now }: Explanation): Sentence[] {
   const lastChange: Sentence = [
-    `It last changed ${formatAgo((target ?? run).lastActivityAt, now)}.`,
+    !target && run.traits.isUndated
+      ? 'When it last changed is not known.'
+      : `It last changed ${formatAgo((target ?? run).lastActivityAt, now)}.`,
   ]
   if (owner) {
     const { assessment, evidence, worker } = owner
     const started = evidence.label === undefined
     return [
-      [`${capitalize(assessment.because)}: ${assessment.liveness}.`],
+      [`${sentenceCase(assessment.because)}: ${assessment.liveness}.`],
       ...evidenceSentences(evidence).map((sentence): Sentence => [sentence]),
       ...(started ? [[`It started ${formatAgo(worker.startedAt, now)}.`]] : []),
       lastChange,
@@ -273,8 +335,4 @@ function knownSentences({ run, target, owner, now }: Explanation): Sentence[] {
     [`${target ? 'Its run' : 'It'} ended ${ended === 'now' ? 'just now' : ended}.`],
     lastChange,
   ]
-}
-
-function capitalize(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1)
 }

@@ -3,7 +3,14 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { shortId } from '../../../core/model/id.ts'
-import { beginOne, claimOne, savePage, enqueueCrawl, getTarget } from '../../../testing/fixtures.ts'
+import {
+  beginOne,
+  claimOne,
+  savePage,
+  enqueueCrawl,
+  enqueueInterrupted,
+  getTarget,
+} from '../../../testing/fixtures.ts'
 import {
   HOUR_MS,
   createCliTestContext,
@@ -11,7 +18,7 @@ import {
 } from '../../../testing/cli-test-context.ts'
 
 const EXPLAINED =
-  'run target verdict owner evidence facts policy changes trail severity summary sections actions undo'
+  'run target cause verdict owner evidence facts policy changes trail severity summary sections actions undo'
 
 /** What stands under each heading. */
 async function explained(ctx: CliTestContext, id: string): Promise<Record<string, string>> {
@@ -45,7 +52,7 @@ describe('explain', { concurrency: 2 }, () => {
     )
     assert.match(
       ofRun['What is known']!,
-      /^Process \d+ on .* is alive: last heartbeat .* ago: present\./,
+      /^Process \d+ on .* is alive: last heartbeat (.* ago|just now): present\./,
     )
     assert.match(ofRun['Verdict']!, /^leave: process \d+ on \S+ is alive/)
     assert.match(ofRun['What would change it']!, /If it saves nothing for another 15 min/)
@@ -117,13 +124,16 @@ describe('explain', { concurrency: 2 }, () => {
       ctx,
       job.run,
     )
-    assert.match(known!, /^Process \d+ on \S+ no longer exists \(last heartbeat .* ago\): gone\./)
+    assert.match(
+      known!,
+      /^Process \d+ on \S+ no longer exists \(last heartbeat (.* ago|just now)\): gone\./,
+    )
     assert.match(changes!, /`unstuck recover` does it now/)
   })
 
   test('without an owner: young, dead, with progress, and reopened by an operator', async () => {
     await using ctx = await createCliTestContext()
-    const young = await enqueueCrawl(ctx.store, 1, { source: 'young' })
+    const young = await enqueueInterrupted(ctx.store, 1, { source: 'young' })
     assert.match((await explained(ctx, young))['What would change it']!, /counts as dead in 24 h/)
     const kept = await beginOne(ctx.store, await ctx.registerLiveWorker('kept'), { source: 'kept' })
     await ctx.store.release([await savePage(ctx.store, kept)])
@@ -142,13 +152,13 @@ describe('explain', { concurrency: 2 }, () => {
       /^resumable: .* it has progress: kept/,
     )
 
-    await ctx.cli(['clean', '--auto'])
+    await ctx.cli(['clean', '--yes'])
     await ctx.cli(['revert', young])
     const reverted = await explained(ctx, young)
     assert.match(reverted['Verdict']!, /^leave: an operator reopened it/)
     assert.match(
       reverted['History, newest first']!,
-      /^- (?:now|\d{1,2} s ago): revert \(abandoned → queued\): abandon reverted by \S+\. - .*: abandon \(queued → abandoned\), by \S+: no worker has it/,
+      /^- (?:now|\d{1,2} s ago): revert \(abandoned → interrupted\): abandon reverted by \S+\. - .*: abandon \(interrupted → abandoned\), by \S+: no worker has it/,
     )
   })
 
@@ -165,11 +175,51 @@ describe('explain', { concurrency: 2 }, () => {
     const ended = await explained(ctx, run)
     assert.match(ended['it']!, /: failed\. .*Error: HTTP 500/)
     assert.match(ended['What is known']!, /^It ended (?:just now|\d{1,2} s ago)\./)
-    assert.match(ended['Verdict']!, /^leave: the run is failed\./)
-    assert.match(ended['What would change it']!, /only an operator opens it again/)
+    assert.equal(
+      ended['Cause'],
+      '1 target failed, 1 parked: 1 with: HTTP 500; 1 with: it took down 3 workers.',
+    )
+    assert.match(ended['What to do']!, /`unstuck reset-failed \w{8}`: failed targets/)
+    assert.match(ended['What to do']!, /`unstuck unpark --run=\w{8}`: parked and stuck/)
     const { owner, evidence, policy } = await ctx.json(['explain', run])
     assert.deepEqual([owner, evidence, policy], [null, [], []])
-    assert.match((await explained(ctx, failed.target))['What would change it']!, /reset-failed/)
+    assert.match((await explained(ctx, failed.target))['What to do']!, /reset-failed/)
+  })
+
+  test('a failed run names what its targets failed with, by kind of error, and what starts them again', async () => {
+    await using ctx = await createCliTestContext()
+    const worker = await ctx.registerLiveWorker('shop')
+    const run = await enqueueCrawl(ctx.store, 3)
+    for (const n of [1, 2, 3]) {
+      const claimed = await claimOne(ctx.store, worker)
+      const error = `selector found nothing on https://shop.example/${n}\n    at page (crawl.ts:${n})`
+      await ctx.store.fail([{ ...claimed, error, becomes: 'failed' }])
+    }
+    await ctx.store.settle()
+    const cause = /^3 targets failed, all with: selector found nothing on https:\S+\.$/
+    const ended = await explained(ctx, run)
+    assert.match(ended['Cause']!, cause)
+    assert.match(ended['What to do']!, /^- `unstuck reset-failed \w{8}`: failed targets/)
+    assert.match(ended['What to do']!, /`unstuck retry \w{8}`: queues a new run/)
+    assert.doesNotMatch(Object.values(ended).join(' '), /leave: the run is failed/)
+
+    const data = await ctx.json(['explain', run])
+    assert.match(data.cause, cause)
+    assert.equal(data.summary, data.cause)
+    assert.match((await ctx.cli(['show', run])).stdout, /3 targets failed, all with: selector/)
+  })
+
+  test('an interrupted run names the command that continues it', async () => {
+    await using ctx = await createCliTestContext()
+    const worker = await ctx.registerLiveWorker('shop')
+    const run = await enqueueCrawl(ctx.store, 2)
+    await ctx.store.release([await savePage(ctx.store, await claimOne(ctx.store, worker))])
+    await ctx.store.retireWorker(worker)
+    await ctx.store.settle()
+    assert.match(
+      (await explained(ctx, run))['What would change it']!,
+      /^- Start its worker again \(`unstuck work MODULE`\): it continues after the last saved page/,
+    )
   })
 
   test('unowned targets of a live run: planned, failed, parked, done', async () => {
@@ -186,17 +236,33 @@ describe('explain', { concurrency: 2 }, () => {
     await ctx.store.finish([done])
     const planned = (await ctx.store.targets(done.run, { statuses: ['planned'], limit: 1 }))
       .items[0]!
-    for (const [{ id }, verdict, change] of [
-      [planned, 'the target is planned', /A worker claims it when its turn comes/],
-      [await getTarget(ctx.store, failed.target), 'the target is failed', /`unstuck reset-failed`/],
-      [await getTarget(ctx.store, parked.target), 'the target is parked', /`unstuck unpark`/],
-      [await getTarget(ctx.store, done.target), 'the target is done', /`unstuck rewind`/],
+    for (const [{ id }, heading, reason, change] of [
+      [planned, 'Verdict', 'leave: the target is planned.', /A worker claims it when its turn/],
+      [
+        await getTarget(ctx.store, failed.target),
+        'Cause',
+        'It failed: HTTP 500.',
+        /`unstuck reset-/,
+      ],
+      [
+        await getTarget(ctx.store, parked.target),
+        'Cause',
+        'It was parked: it took down 3 workers.',
+        /^- `unstuck unpark \w{8}`: puts it back/,
+      ],
+      [
+        await getTarget(ctx.store, done.target),
+        'Verdict',
+        'leave: the target is done.',
+        /`unstuck rewind`/,
+      ],
     ] as const) {
       const it = await explained(ctx, id)
       assert.match(it['What is known']!, /^No worker has it\./)
-      assert.equal(it['Verdict'], `leave: ${verdict}.`)
-      assert.match(it['What would change it']!, change)
-      assert.doesNotMatch(it['What would change it']!, /run/)
+      assert.equal(it[heading], reason)
+      const changes = it[heading === 'Cause' ? 'What to do' : 'What would change it']!
+      assert.match(changes, change)
+      assert.doesNotMatch(changes, /run/)
     }
   })
 
@@ -244,7 +310,7 @@ describe('explain', { concurrency: 2 }, () => {
     await using ctx = await createCliTestContext()
     for (const [id, code, says] of [
       ['ffffffff', 'E_NOT_FOUND', /There is no run or target ffffffff\. `unstuck runs` lists/],
-      ['xyz', 'E_USAGE', /"xyz" is not the id of a run or a target/],
+      ['xyz', 'E_NOT_FOUND', /There is no run, target or source xyz\. `unstuck runs` lists/],
     ] as const) {
       const { stdout, stderr } = await ctx.cli(['explain', id, '--json'], 2)
       const { error } = JSON.parse(stderr)

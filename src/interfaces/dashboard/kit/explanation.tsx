@@ -5,11 +5,13 @@ import { StatusPill } from './status.tsx'
 
 /** A verdict: its reason, its evidence, what would change it, and the settings that apply. */
 export function ExplanationDetails({ explanation }: { explanation: Explanation }) {
-  const { verdict, owner, evidence, policy, changes } = explanation
+  const { run, target, verdict, cause, owner, evidence, policy, changes } = explanation
+  const isLeft = cause !== null || verdict.action === 'leave'
   return (
     <div class="pad stack">
       <p class="strong">
-        <StatusPill is={verdict.action} /> {safe(verdict.because)}
+        <StatusPill is={isLeft ? (target ?? run).status : verdict.action} />{' '}
+        {safe(cause ?? verdict.because)}
       </p>
       {owner && (
         <p>
@@ -29,7 +31,7 @@ export function ExplanationDetails({ explanation }: { explanation: Explanation }
       )}
       {changes.length > 0 && (
         <>
-          <h3>What would change it</h3>
+          <h3>{cause === null ? 'What would change it' : 'What to do'}</h3>
           <ul class="plain-list">
             {changes.map((change) => (
               <li key={change}>

@@ -1,12 +1,13 @@
 import { ActionButtons, useCompletedActions } from '../kit/actions.tsx'
-import { Age, OutsideLink, PageNumber, Text, WorkerName } from '../kit/text.tsx'
+import { Position } from '../kit/position.tsx'
+import { Age, WorkerName } from '../kit/text.tsx'
 import { CopyButton, CopyJson } from '../kit/copy.tsx'
 import { ExplanationDetails } from '../kit/explanation.tsx'
 import { Link } from '../kit/link.tsx'
 import { Facts, PageHead, Section } from '../kit/section.tsx'
 import { Loaded, Missing } from '../kit/states.tsx'
 import { StatusPill } from '../kit/status.tsx'
-import { formatNumber, jsonText, safe, shortId } from '../model/format.ts'
+import { safe, shortId } from '../model/format.ts'
 import { useResource } from '../resource.ts'
 import type { Explanation, Target, TargetDetail } from '../shapes.ts'
 import { Timeline } from '../kit/history.tsx'
@@ -93,34 +94,6 @@ function LastError({ error }: { error: string }) {
           <details>
             <summary class="faint">Stack</summary>
             <pre class="code">{rest.join('\n')}</pre>
-          </details>
-        )}
-      </div>
-    </Section>
-  )
-}
-
-function Position({ target }: { target: Target }) {
-  return (
-    <Section title="Position" note="where the next worker picks up">
-      <div class="pad stack">
-        <Facts
-          of={[
-            ['Last page', <PageNumber of={target} />],
-            [
-              'Last item',
-              target.lastItemId === null ? '–' : <Text value={target.lastItemId} mono />,
-            ],
-            ['Attempts', formatNumber(target.attempts)],
-            ['Crashes since its last page', formatNumber(target.crashes)],
-            ['Next page', target.next === null ? '–' : <OutsideLink url={target.next} />],
-            ['Finished', <Age at={target.finishedAt} none="not yet" />],
-          ]}
-        />
-        {target.cursor !== null && (
-          <details open>
-            <summary>Cursor</summary>
-            <pre class="code">{jsonText(target.cursor)}</pre>
           </details>
         )}
       </div>
