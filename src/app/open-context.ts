@@ -10,18 +10,20 @@ export async function openContext(
   store: Store,
   settings: () => Promise<Pick<Settings, 'policyOf'>>,
 ): Promise<OperatorContext> {
-  return contextFor(store, await settings(), currentUser())
+  return contextFor(store, await settings(), currentUser(), process.cwd())
 }
 
-/** Returns the context of any actor. */
+/** Returns the context of any actor. `folder`: where this user calls commands, if that is known. */
 export function contextFor(
   store: Store,
   { policyOf }: Pick<Settings, 'policyOf'>,
   actor: string,
+  folder?: string,
 ): OperatorContext {
   return makeOperatorContext({
     store,
     actor,
+    folder,
     policyOf,
     observer: TRUSTED_OBSERVER,
     clock: REAL_CLOCK,

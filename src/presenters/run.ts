@@ -2,28 +2,53 @@ import { worstSeverity } from '../core/decide/health.ts'
 import { COMMAND_STORE, type Execution } from '../features/commands/store/store.ts'
 import { shortId } from '../core/model/id.ts'
 import { isLive, type Counts, type Run } from '../core/model/run.ts'
-import { describeOrigin } from '../core/model/traits.ts'
+import { describeOrigin, runName } from '../core/model/traits.ts'
 import { type Target, TARGET_STATUSES } from '../core/model/target.ts'
 import { type Millis, humanizeDuration, iso } from '../core/model/time.ts'
-import { unstuckCommand, runCommand } from '../lib/text/shell-command.ts'
+import { unstuckCommand } from '../lib/text/shell-command.ts'
 import { assessRun, type AssessContext, type AssessedRun } from '../core/recovery/assess.ts'
-import { loadRevertFacts } from '../core/recovery/operator-actions.ts'
+import { loadRevertFacts } from '../operator/actions.ts'
 import type { AuditEntry, Store } from '../core/store/store.ts'
+import {
+  acknowledgedSentence,
+  countAcknowledged,
+  countDeadLetters,
+  listUnacknowledged,
+  loadAcknowledged,
+  withoutAcknowledged,
+  type AcknowledgedTargets,
+} from './acknowledged.ts'
 import { runActions, type AllowedAction } from './allowed-actions.ts'
 import {
   formatRunStatus,
   formatAgo,
-  progressBar,
+  barOf,
+  formatShareDone,
+  howFar,
   formatDoneOfTotal,
-  percent,
+  formatItems,
   plural,
   formatTargetStatus,
+  sentenceCase,
   SEVERITY_STYLE,
+  formatRunId,
+  knownTime,
 } from './format.ts'
+import {
+  continuationOf,
+  describeContinuation,
+  loadLastStart,
+  type LastStart,
+} from './continuation.ts'
+import { executionsSection, executionView } from './executions.ts'
+import { loadFailureCause } from './failure-cause.ts'
 import type { Presented } from './presented.ts'
 import { recentSamples, type RecentSamples } from './pace.ts'
+import { sourceItem } from './source-actions.ts'
+import { describeState, loadSource, type SourceReport } from './sources.ts'
 import { listedRunView } from './runs.ts'
-import { auditView, countsView, executionView, ownerView, targetView, runView } from './view.ts'
+import { isStuck } from './stuck-rows.ts'
+import { auditView, countsView, ownerView, targetView, runView } from './view.ts'
 import {
   right,
   left,
@@ -35,20 +60,23 @@ import {
 } from '../lib/text/sentence.ts'
 import { groupsSection } from './progress.ts'
 
-/** An entry of the audit trail, and the key of the target it is about. */
-export type AuditEntryWithKey = { readonly entry: AuditEntry; readonly key: string | null }
-
 /** All that is reported about one run. */
 export type RunReport = {
   readonly run: Run
   readonly assessed: AssessedRun
   readonly groups: readonly { readonly group: string | null; readonly counts: Counts }[]
   readonly needsAttention: readonly Target[]
+  /** How many of its targets an operator acknowledged. */
+  readonly acknowledged: number
+  /** Why it failed; null for any other run. */
+  readonly cause: string | null
   /** Of its command, newest first; none for a crawl. */
   readonly executions: readonly Execution[]
-  readonly audit: readonly AuditEntryWithKey[]
+  readonly audit: readonly AuditEntry[]
   readonly actions: readonly AllowedAction[]
   readonly samples: RecentSamples
+  readonly source: SourceReport
+  readonly lastStart: LastStart
   readonly now: Millis
 }
 
@@ -63,16 +91,24 @@ export async function loadRunReport(context: AssessContext, run: Run): Promise<R
   const { store } = context
   const now = await store.now()
   const assessed = await assessRun(context, run)
+  const acknowledged = await loadAcknowledged(store, [run])
+  const source = await loadSource(store, run.source)
   return {
     run,
     assessed,
     groups: await store.countsByGroup(run.id),
-    needsAttention: await targetsNeedingAttention(store, run),
+    needsAttention: await targetsNeedingAttention(store, run, acknowledged),
+    acknowledged: countAcknowledged(run, acknowledged),
+    cause: await loadFailureCause(store, run),
     audit: await recentAudit(store, run),
     actions: runActions({
       ...(await loadRevertFacts(store, run, REVERT_AUDIT_MAX)),
       isDead: false,
+      isStuck: isStuck(assessed),
+      acknowledged: countAcknowledged(run, acknowledged),
     }),
+    source,
+    lastStart: await loadLastStart(context, run),
     executions: await (await store.extend(COMMAND_STORE)).executions(run.id, EXECUTIONS_MAX),
     samples: isLive(run.status) ? await recentSamples(store, now) : new Map(),
     now,
@@ -95,14 +131,15 @@ export function presentRun(report: RunReport): Presented<RunReportView> {
   return {
     view: runReportView(report),
     severity,
-    summary: `Run ${shortId(run.id)} of ${run.source} is ${state}.`,
+    summary: `Run ${runName(run)} of ${run.source} is ${state}.`,
     sections: runSections(report),
     actions: report.actions,
   }
 }
 
 function runReportView(report: RunReport) {
-  const { run, assessed, groups, needsAttention, executions, audit, actions, samples, now } = report
+  const { run, assessed, groups, needsAttention, cause, executions, audit, actions, samples, now } =
+    report
   const { owner, health } = assessed
   const isLiveRun = isLive(run.status)
   return {
@@ -111,37 +148,47 @@ function runReportView(report: RunReport) {
       input: run.input,
       results: run.traits.items,
     },
-    counts: countsView(run.counts),
-    groups: groups.map(({ group, counts }) => ({ group, ...countsView(counts) })),
+    counts: countsView(run.counts, run.traits),
+    groups: groups.map(({ group, counts }) => ({ group, ...countsView(counts, run.traits) })),
     needsAttention: needsAttention.map(targetView),
-    executions: executions.map(executionView),
-    audit: audit.map(({ entry, key }) => ({ ...auditView(entry), key })),
+    cause: cause && `${sentenceCase(cause)}.`,
+    executions: executions.map((one) => executionView(one, run, executions)),
+    audit: audit.map(auditView),
     owner: isLiveRun && owner ? ownerView(owner) : null,
+    continuation: isStopped(report)
+      ? (continuationOf(run, report.lastStart)?.command ?? null)
+      : null,
+    source: sourceItem(report.source),
     commands: ['show', 'explain']
-      .map((verb) => unstuckCommand(verb, [shortId(run.id)]))
+      .map((verb) => unstuckCommand(verb, [runName(run)]))
       .concat(actions.map(({ command }) => command)),
   }
 }
 
 /** Returns targets that need attention, some of each kind. */
-async function targetsNeedingAttention(store: Store, run: Run): Promise<Target[]> {
+async function targetsNeedingAttention(
+  store: Store,
+  run: Run,
+  acknowledged: AcknowledgedTargets,
+): Promise<Target[]> {
+  const left = withoutAcknowledged(run, acknowledged)
   const found: Target[] = []
   for (const status of ['stuck', 'parked', 'failed'] as const) {
-    if (run.counts.targets[status] === 0) continue
-    found.push(
-      ...(await store.targets(run.id, { statuses: [status], limit: NEEDS_ATTENTION_MAX })).items,
-    )
+    if (!left || left.counts.targets[status] === 0) continue
+    found.push(...(await listUnacknowledged(store, run, status, NEEDS_ATTENTION_MAX, acknowledged)))
   }
   return found
 }
 
 /** Returns the newest entries, oldest first. */
-async function recentAudit(store: Store, run: Run): Promise<AuditEntryWithKey[]> {
+async function recentAudit(store: Store, run: Run): Promise<AuditEntry[]> {
   const last = await store.audit({ run: run.id, newestFirst: true, limit: AUDIT_MAX })
+  if (run.traits.origin === null) return last.reverse()
+  // The key of a row is in its own table.
   return Promise.all(
     last.reverse().map(async (entry) => {
       const target = entry.target === null ? null : await store.target(entry.target)
-      return { entry, key: target?.key ?? null }
+      return { ...entry, key: target?.key ?? null }
     }),
   )
 }
@@ -154,7 +201,7 @@ export function runSections(report: RunReport): Section[] {
   const isSplit = groups.some(({ group }) => group !== null)
   return [
     headline(report),
-    { heading: null, sentences: facts(report) },
+    { heading: null, sentences: [...facts(report), ...acknowledgedSentences(report)] },
     ...(run.kind === 'crawl' ? [targetCounts(report)] : []),
     ...(isSplit ? [groupsSection('Groups', groups, GROUPS_MAX)] : []),
     ...(needsAttention.length > 0 && run.traits.hasTargets ? [attention(report)] : []),
@@ -164,50 +211,60 @@ export function runSections(report: RunReport): Section[] {
 }
 
 function headline(report: RunReport): Section {
-  const { run, assessed } = report
+  const { run, assessed, cause } = report
   const { health } = assessed
   const title: Sentence = [
-    { text: `Run ${shortId(run.id)}`, style: 'strong' },
+    { text: `Run ${runName(run)}`, style: 'strong' },
     ' of ',
     { text: run.source, style: 'strong' },
     ': ',
     formatRunStatus(run.status),
   ]
-  if (!isLive(run.status)) return { heading: null, sentences: [title] }
-  const text = `${health.state.charAt(0).toUpperCase()}${health.state.slice(1)}: ${health.because}.`
+  if (!isLive(run.status)) {
+    const why: Sentence[] =
+      cause === null ? [] : [[{ text: `${sentenceCase(cause)}.`, style: 'bad' }]]
+    return { heading: null, sentences: [title, ...why] }
+  }
+  const text = `${sentenceCase(health.state)}: ${health.because}.`
   const style = health.severity === 'ok' ? 'dim' : SEVERITY_STYLE[health.severity]
   return { heading: null, sentences: [title, [{ text, style }], ...howToContinue(report)] }
 }
 
-function howToContinue({ run, assessed, executions }: RunReport): Sentence[] {
-  if (run.traits.continuedBy === 'own-program')
-    return run.status === 'interrupted' ? [['It continues when your own program takes it up.']] : []
-  const { state } = assessed.health
-  if (state === 'dead' || (state !== 'orphaned' && run.status !== 'interrupted')) return []
-  const [last] = executions
-  const start = last
-    ? `Start it again (\`${runCommand(run.source, last.command)}\`)`
-    : 'Start its worker again (`unstuck work MODULE`)'
-  return [[`${start}: it continues after the last saved page.`]]
+function howToContinue(report: RunReport): Sentence[] {
+  const { run } = report
+  if (report.assessed.health.state === 'paused')
+    return [[`It goes on after \`${unstuckCommand('unpause', [run.source])}\`.`]]
+  return isStopped(report) ? [[describeContinuation(run, report.lastStart)]] : []
 }
 
-function facts({ run, assessed, now }: RunReport): Sentence[] {
-  const { done, total, skipped, attempt } = runView(run)
+/** Returns whether the run stopped half-way, and starting its program continues it. */
+function isStopped({ run, assessed }: RunReport): boolean {
+  const { state } = assessed.health
+  if (state === 'paused') return false
+  const isOwn = run.traits.continuedBy === 'own-program'
+  if (state === 'dead' && !isOwn) return false
+  return (
+    run.status === 'interrupted' || (run.status === 'running' && state === 'orphaned' && !isOwn)
+  )
+}
+
+function facts({ run, assessed, source, now }: RunReport): Sentence[] {
+  const { attempt } = runView(run)
+  const far = howFar(run)
   const { counts } = run
   const { origin, hasTargets } = run.traits
-  const at = (moment: Millis): string =>
-    `${formatAgo(moment, now)} (${iso(moment).slice(0, 19).replace('T', ' ')} UTC)`
+  const at = (moment: Millis | null): string =>
+    moment === null
+      ? '–'
+      : `${formatAgo(moment, now)} (${iso(moment).slice(0, 19).replace('T', ' ')} UTC)`
   const unit = run.kind === 'crawl' ? 'targets' : 'done'
   const found: [string, Cell | null][] = [
     ['id', run.id],
     ['row', origin ? describeOrigin(origin) : null],
-    [
-      'progress',
-      `${progressBar(done, total)} ${formatDoneOfTotal(run)} ${unit}, ${percent(done, total)}`,
-    ],
+    ['progress', `${barOf(far)} ${formatDoneOfTotal(far)} ${unit}, ${formatShareDone(far)}`],
     ['pages', hasTargets ? String(counts.pages) : null],
-    ['items', `${counts.itemsNew} new, ${counts.itemsUpdated} updated, ${skipped} skipped`],
-    ['created', at(run.createdAt)],
+    ['items', formatItems(run)],
+    ['created', at(knownTime(run, run.createdAt))],
     [
       'started',
       run.startedAt === null
@@ -215,10 +272,11 @@ function facts({ run, assessed, now }: RunReport): Sentence[] {
         : `${at(run.startedAt)}${attempt > 1 ? `, attempt ${attempt}` : ''}`,
     ],
     run.finishedAt === null
-      ? ['last activity', at(run.lastActivityAt)]
+      ? ['last activity', at(knownTime(run, run.lastActivityAt))]
       : ['finished', at(run.finishedAt)],
     ['took', durationOf(run)],
     ['owner', run.owner && (assessed.owner?.evidence.label ?? `worker ${shortId(run.owner)}`)],
+    ['source', assessed.health.state === 'paused' ? null : describeState(source.state, now)],
     ['retry of', run.retryOf && shortId(run.retryOf)],
     [
       'refused',
@@ -228,34 +286,42 @@ function facts({ run, assessed, now }: RunReport): Sentence[] {
     ],
     ['error', run.error === null ? null : { text: run.error, style: 'bad' }],
   ]
-  return found.flatMap(([name, value]): Sentence[] =>
-    value === null ? [] : [[{ text: name.padEnd(10), style: 'dim' }, value]],
-  )
+  const shown = found.filter((fact): fact is [string, Cell] => fact[1] !== null)
+  const width = Math.max(...shown.map(([name]) => name.length)) + 2
+  return shown.map(([name, value]) => [{ text: name.padEnd(width), style: 'dim' }, value])
+}
+
+function acknowledgedSentences({ run, acknowledged, now }: RunReport): Sentence[] {
+  const when = run.acknowledgedAt
+  if (when !== null) return [[acknowledgedSentence(when, now)]]
+  if (acknowledged === 0) return []
+  return [[`${plural(acknowledged, 'target')} acknowledged: not counted as needing attention.`]]
 }
 
 function durationOf({ startedAt, finishedAt }: Run): string | null {
   return startedAt === null || finishedAt === null ? null : humanizeDuration(finishedAt - startedAt)
 }
 
-function targetCounts({ run }: RunReport): Section {
+function targetCounts({ run, assessed }: RunReport): Section {
   const { targets } = run.counts
   const parts = TARGET_STATUSES.filter((status) => targets[status] > 0).flatMap(
     (status, i): Cell[] => {
       const { text, style } = formatTargetStatus(status)
-      return [...(i > 0 ? [', '] : []), { text: `${targets[status]} ${text}`, style }]
+      const isLost = status === 'in_progress' && assessed.health.state === 'orphaned'
+      const count = `${targets[status]} ${text}${isLost ? ' (held by lost workers)' : ''}`
+      return [...(i > 0 ? [', '] : []), { text: count, style }]
     },
   )
   return { heading: 'Targets', sentences: [parts.length > 0 ? parts : ['none yet']] }
 }
 
-function attention({ run, needsAttention }: RunReport): Section {
-  const { failed, parked, stuck } = run.counts.targets
-  const all = failed + parked + stuck
+function attention({ run, needsAttention, acknowledged }: RunReport): Section {
+  const all = countDeadLetters(run) - acknowledged
   const shown = all > needsAttention.length ? ` (${needsAttention.length} of ${all})` : ''
   return {
     heading: `Needs attention${shown}`,
     table: makeTable(needsAttention, [
-      left('TARGET', ({ id }) => shortId(id), 2),
+      left('TARGET', ({ id, origin }) => formatRunId(id, origin), 2),
       left('STATUS', ({ status }) => formatTargetStatus(status)),
       right('PAGE', ({ page }) => String(page), 3),
       right('TRIES', ({ attempts }) => String(attempts), 4),
@@ -266,41 +332,14 @@ function attention({ run, needsAttention }: RunReport): Section {
   }
 }
 
-/** The executions of its command, oldest first. */
-function executionsSection({ run, executions, now }: RunReport): Section {
-  const all = executions.toReversed().map(({ startedAt, end, command }, n): Sentence => {
-    const isRunning = n === executions.length - 1 && run.status === 'running'
-    const files = end && end.artifacts > 0 ? `, ${plural(end.artifacts, 'file')}` : ''
-    const took = end
-      ? `${end.because}, after ${humanizeDuration(end.at - startedAt)}${files}`
-      : isRunning
-        ? 'running'
-        : 'its end was not observed'
-    const memory = end?.peakMemory ? `, ${Math.round(end.peakMemory / 1_048_576)} MB at most` : ''
-    return [
-      { text: formatAgo(startedAt, now), style: 'dim' },
-      `  ${command.join(' ')}: ${took}${memory}`,
-    ]
-  })
-  const [last] = executions
-  return {
-    heading: 'Command',
-    sentences: [
-      ...all,
-      [{ text: `Files: ${last!.outputDir} on ${last!.host}`, style: 'dim' }],
-      [{ text: `Output: \`unstuck logs ${shortId(run.id)}\``, style: 'dim' }],
-    ],
-  }
-}
-
 function auditSection({ run, audit, now }: RunReport): Section {
   return {
     heading: 'History',
-    sentences: audit.map(({ entry, key }): Sentence => {
+    sentences: audit.map((entry): Sentence => {
       const what =
         entry.target === null || !run.traits.hasTargets
           ? 'the run'
-          : (key ?? `target ${shortId(entry.target)}`)
+          : (entry.key ?? `target ${shortId(entry.target)}`)
       return [
         { text: formatAgo(entry.at, now), style: 'dim' },
         `  ${entry.action} ${what}, by ${entry.actor}: ${entry.because}.`,

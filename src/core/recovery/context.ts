@@ -8,6 +8,8 @@ export type ActionContext = {
   readonly store: Store
   /** The user or process that acts, for the audit trail. */
   readonly actor: string
+  /** Where the commands that are shown will be called; not set: unknown, as for a reader of HTTP. */
+  readonly folder?: string | undefined
 }
 
 declare const complete: unique symbol

@@ -73,8 +73,8 @@ test('what begins with a dash stays an argument, and flags without a value are l
   assert.equal(unstuckCommand('logs', ['-f'], { lines: 5 }), 'unstuck logs --lines=5 -- -f')
   assert.equal(runCommand('-f', ['ls']), 'unstuck run -- -f ls')
   assert.equal(
-    unstuckCommand('clean', ['4f2a91bc'], { auto: true, age: undefined, delete: false }),
-    'unstuck clean 4f2a91bc --auto',
+    unstuckCommand('clean', ['4f2a91bc'], { yes: true, age: undefined, delete: false }),
+    'unstuck clean 4f2a91bc --yes',
   )
   assert.equal(
     unstuckCommand('reset-failed', [], { maxAttempts: 0, group: [] }),

@@ -45,6 +45,11 @@ function flagWords(name: string, value: Flags[string]): string[] {
   return (typeof value === 'object' ? value : [value]).map((one) => `${flag}=${one}`)
 }
 
+/** A command that is called in a folder. */
+export function inFolder(folder: string, command: string): string {
+  return `cd ${shellWord(folder)} && ${command}`
+}
+
 /** `unstuck run SOURCE -- COMMAND`, as it is typed. */
 export function runCommand(source: string, command: readonly string[]): string {
   if (source.startsWith('-')) return unstuckCommand('run', [source, ...command])

@@ -1,0 +1,116 @@
+import { hostname } from 'node:os'
+import { COMMAND_STORE, type Execution } from '../features/commands/store/store.ts'
+import { SOURCE_STORE, type LastWork } from '../features/sources/store/store.ts'
+import { redact } from '../core/model/redact.ts'
+import type { RunId } from '../core/model/id.ts'
+import type { Run } from '../core/model/run.ts'
+import type { AssessedRun } from '../core/recovery/assess.ts'
+import type { ActionContext } from '../core/recovery/context.ts'
+import type { Store } from '../core/store/store.ts'
+import { inFolder, runCommand } from '../lib/text/shell-command.ts'
+
+/** Interrupted runs whose last command is read for one answer; the others name `unstuck explain`. */
+const LOOKUPS_MAX = 100
+
+type Reader = Pick<ActionContext, 'store' | 'folder'>
+
+/** What continues a run. */
+export type Continuation = {
+  readonly command: string
+  /** Where it was last started, if that is another host than this one. */
+  readonly host: string | null
+}
+
+/** What is known about the last start of a run's program. */
+export type LastStart = {
+  /** The last execution of its command; null if it has none. */
+  readonly execution: Pick<Execution, 'command'> | null
+  readonly work: LastWork | null
+  /** The folder of the reader, if it is known. */
+  readonly folder: string | undefined
+}
+
+export async function lastExecution(store: Store, { id }: Run): Promise<Execution | null> {
+  const [last] = await (await store.extend(COMMAND_STORE)).executions(id, 1)
+  return last ?? null
+}
+
+/** Returns how to start what continues a run. */
+export function describeContinuation(run: Run, last: LastStart): string {
+  if (run.traits.continuedBy === 'own-program')
+    return 'It continues when your own program takes it up.'
+  const found = continuationOf(run, last)
+  const start =
+    found === null
+      ? 'Start its program again'
+      : `Start ${last.execution ? 'it' : 'its worker'} again (\`${found.command}\`${describeHost(found)})`
+  return `${start}: it continues after the last saved page.`
+}
+
+/** `, last started on web1`; empty for this host. */
+export function describeHost({ host }: Continuation): string {
+  return host === null ? '' : `, last started on ${host}`
+}
+
+/** What continues a run; null where a program of the user does. */
+export function continuationOf(run: Run, last: LastStart): Continuation | null {
+  if (run.traits.continuedBy === 'own-program') return null
+  if (last.execution) return { command: runCommand(run.source, last.execution.command), host: null }
+  if (run.kind !== 'crawl' || run.traits.items !== 'items') return null
+  return workContinuation(last.work, last.folder)
+}
+
+/** How a crawl was last worked on: a command that runs in the folder of the reader, or else in any. */
+function workContinuation(work: LastWork | null, folder: string | undefined): Continuation {
+  if (work === null) return { command: 'unstuck work MODULE', host: null }
+  const isHere = work.host === hostname()
+  const command =
+    isHere && work.folder === folder ? work.command : inFolder(work.folder, work.command)
+  return { command, host: isHere ? null : work.host }
+}
+
+/** Returns the command that works on a crawl, as it was last called. */
+export async function loadWorkCommand(context: Reader, source: string): Promise<string> {
+  return workContinuation(await loadLastWork(context.store, source), context.folder).command
+}
+
+/** Keeps how this process works on a crawl: the command to name when it has stopped. */
+export async function recordWorkCommand(
+  store: Store,
+  source: string,
+  command: string,
+): Promise<void> {
+  const sources = await store.extend(SOURCE_STORE)
+  await sources.setLastWork(source, {
+    command,
+    folder: redact(process.cwd()),
+    host: hostname(),
+  })
+}
+
+async function loadLastWork(store: Store, source: string): Promise<LastWork | null> {
+  const [state] = await (await store.extend(SOURCE_STORE)).sourceStates(source)
+  return state?.lastWork ?? null
+}
+
+export async function loadLastStart({ store, folder }: Reader, run: Run): Promise<LastStart> {
+  const [execution, work] = await Promise.all([
+    run.kind === 'single' ? lastExecution(store, run) : null,
+    run.kind === 'crawl' ? loadLastWork(store, run.source) : null,
+  ])
+  return { execution, work, folder }
+}
+
+/** Returns what continues each run that needs it. */
+export async function loadContinuations(
+  context: Reader,
+  runs: readonly AssessedRun[],
+): Promise<ReadonlyMap<RunId, Continuation>> {
+  const found = new Map<RunId, Continuation>()
+  const interrupted = runs.filter(({ health }) => health.state === 'interrupted')
+  for (const { run } of interrupted.slice(0, LOOKUPS_MAX)) {
+    const one = continuationOf(run, await loadLastStart(context, run))
+    if (one !== null) found.set(run.id, one)
+  }
+  return found
+}
