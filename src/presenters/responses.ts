@@ -1,14 +1,18 @@
+import type { Severity } from '../core/decide/health.ts'
 import type { Role } from '../lib/http/role.ts'
 import type { RunStatus } from '../core/model/run.ts'
 import type { TargetStatus } from '../core/model/target.ts'
+import type { RunOrigin } from '../core/model/traits.ts'
 import type { Timestamp } from '../core/model/time.ts'
 import type { AllowedAction } from './allowed-actions.ts'
 import type {
   AuditCount,
   AuditEntry,
   Counts,
+  Item,
   ListedRun,
   Run,
+  Source,
   Target,
   Worker,
   AssessedRun,
@@ -26,14 +30,15 @@ export type { AllowedAction } from './allowed-actions.ts'
 export type Responses = {
   advice: Advice
   actionResult: results.ActionResult
-  alerts: { readonly open: readonly Alert[]; readonly recent: readonly Alert[] }
+  alerts: AlertList
   cleaning: Cleaning
   config: Config
-  deadLetterRetry: DeadLetterRetry
+  deadLetterReplan: DeadLetterReplan
   deadLetters: DeadLetters
   deadLetterTargets: List<DeadLetterTarget>
   deletion: Deletion
   explanation: Explanation
+  itemPreviews: { readonly items: readonly ItemPreview[] }
   history: History
   logPage: LogPage
   openApi: Readonly<Record<string, unknown>>
@@ -76,7 +81,11 @@ export type Summary = results.Summary & Offers
 export type Explanation = results.Explanation & Offers
 
 /** `show --json` */
-export type RunDetail = results.RunDetail & Offers
+export type RunDetail = Omit<results.RunDetail, 'source'> &
+  Offers & {
+    /** Whether its source is paused, when its command starts again, and what can be done with it. */
+    readonly source: Source & Pick<Offers, 'actions'>
+  }
 
 /** `recover --json`; of long lists the first entries. */
 export type Recovery = results.Recovery & Offers
@@ -89,8 +98,10 @@ export type Cleaning = Omit<results.Cleaning, 'dead'> &
   }
 
 /** `status --json` */
-export type Overview = results.Status &
+export type Overview = Omit<results.Status, 'sources'> &
   Offers & {
+    /** Sources that are paused, or whose supervisor waits for their next start. */
+    readonly sources: readonly (Source & Pick<Offers, 'actions'>)[]
     /** Sources that a wrapped command holds, also between two runs. */
     readonly sourceLocks: readonly SourceLock[]
     /** Alerts that are open now. */
@@ -98,6 +109,32 @@ export type Overview = results.Status &
     /** All runs ever, by status. */
     readonly totals: Readonly<Partial<Record<RunStatus, number>>>
   }
+
+/** Alerts, and how the overview judges the same moment. */
+export type AlertList = {
+  readonly severity: Severity
+  readonly summary: string
+  /** How many things need attention, with or without an alert. */
+  readonly attention: number
+  readonly open: readonly Alert[]
+  readonly recent: readonly Alert[]
+}
+
+/** An item as a page shows it. */
+export type ItemPreview = Pick<
+  Item,
+  'key' | 'url' | 'run' | 'group' | 'dataset' | 'version' | 'changedAt'
+> & {
+  /** The first fields of its data, each with the start of its value as text: JSON, if it is not text. */
+  readonly fields: readonly {
+    readonly name: string
+    readonly value: string
+    /** The value is longer. */
+    readonly isCut: boolean
+  }[]
+  /** How many more fields it has. */
+  readonly omitted: number
+}
 
 /** A wrapped command's hold on its source. */
 export type SourceLock = {
@@ -157,6 +194,8 @@ export type TargetDetail = {
 export type Deletion = results.Change & {
   readonly run: string
   readonly source: string
+  /** The row of a table of your own that it is; null: a run of Unstuck's own. */
+  readonly origin: RunOrigin | null
   readonly targets: number
   readonly items: number
   /** Those of its folders on the server's machine that are deleted, or would be. */
@@ -184,14 +223,14 @@ export type DeadLetterGroup = {
   readonly sources: readonly string[]
   readonly firstAt: Timestamp
   readonly lastAt: Timestamp
-  readonly sample: readonly Pick<Target, 'id' | 'run' | 'key' | 'status'>[]
+  readonly sample: readonly Pick<Target, 'id' | 'run' | 'origin' | 'key' | 'status'>[]
 }
 
 /** A target of a group of dead letters. */
 export type DeadLetterTarget = Target & Pick<Offers, 'actions'>
 
 /** Dead letters that are back in the queue, or would be. */
-export type DeadLetterRetry = results.Change & {
+export type DeadLetterReplan = results.Change & {
   readonly targets: number
   /** How many more there are, for another call. */
   readonly left: number
@@ -263,7 +302,10 @@ export type LogPage = {
   readonly lines: readonly {
     readonly at: Timestamp | null
     readonly stream: 'out' | 'err' | 'event'
+    /** What was printed, or an event as a sentence. */
     readonly text: string
+    /** The event as its journal has it: `page_complete key=ca/la page=3`. Null for what was printed. */
+    readonly raw: string | null
   }[]
   /** `after` of the next page. */
   readonly next: string | null

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
-import type { Sample } from '../core/model/sample.ts'
-import { buildSeries, seriesRange } from './series.ts'
+import { describe, test } from 'node:test'
+import type { Sample } from '../features/metrics/store/store.ts'
+import { buildSeries, buildShortSeries, runRange, seriesRange, type SeriesPoint } from './series.ts'
 
 const MINUTE = 60_000
 const T0 = Date.UTC(2026, 10, 16, 10, 0)
@@ -127,6 +127,60 @@ for (const [hours, stepMinutes, points] of [
     assert.ok(until > now && until - stepMs <= now)
   })
 }
+
+describe('a run is shown from its start to its end', () => {
+  const WEEK = 7 * 24 * 60 * MINUTE
+  const DAY_LATER = T0 + 24 * 60 * MINUTE
+  const runOf = (ms: number, pages = 281) => ({
+    createdAt: T0 - MINUTE,
+    startedAt: T0,
+    finishedAt: T0 + ms,
+    counts: { pages, itemsNew: pages * 10, itemsUpdated: 0 },
+  })
+
+  for (const [name, ms, steps, stepMs, pages] of [
+    ['281 pages in 17 s', 17_400, 17, 1_000],
+    ['less than a second', 300, 1, 1_000],
+    ['ten minutes', 10 * MINUTE, 60, 10_000],
+    ['ten minutes with 40 pages, each step with some', 10 * MINUTE, 12, 50_000, 40],
+    ['fifteen minutes', 15 * MINUTE, 16, MINUTE],
+    ['a day', 24 * 60 * MINUTE, 145, 10 * MINUTE],
+  ] as const) {
+    test(`${name}: in ${steps} steps, however long ago`, () => {
+      const { since, until, stepMs: found } = runRange(runOf(ms, pages), WEEK, DAY_LATER + WEEK)
+      assert.deepEqual([found, (until - since) / found], [stepMs, steps])
+      assert.ok(since <= T0 && since > T0 - found && until > T0 + ms - found)
+    })
+  }
+
+  test('a short one has all its pages in its steps, with and without samples', () => {
+    const short = runOf(17_400)
+    const range = runRange(short, WEEK, DAY_LATER)
+    const seconds = (...pages: [second: number, pages: number][]) =>
+      pages.map(([second, count]) => sample(second / 60, count))
+    for (const samples of [[], seconds([1, 3], [2, 90], [3, 90], [4, 120], [40, 281])]) {
+      const points = buildShortSeries(samples, [], range, short, DAY_LATER)
+      const sum = (read: (point: SeriesPoint) => number | null) =>
+        points.reduce((total, point) => total + read(point)!, 0)
+      assert.deepEqual([sum(({ pages }) => pages), sum(({ items }) => items)], [281, 2_810])
+    }
+    const flat = buildShortSeries([], [], range, short, DAY_LATER)
+    assert.ok(
+      flat.slice(0, -1).every(({ pages }) => pages === 16 || pages === 17),
+      'an even pace',
+    )
+    const sampled = buildShortSeries(seconds([1, 3], [2, 90], [3, 90]), [], range, short, DAY_LATER)
+    assert.deepEqual(
+      sampled.slice(0, 3).map(({ pages }) => pages),
+      [3, 87, 0],
+    )
+  })
+
+  test('one that was rewound has no negative pace', () => {
+    const points = buildShortSeries([sample(0.1, 300)], [], SPAN, runOf(30_000, 5), DAY_LATER)
+    assert.ok(points.every(({ pages }) => pages! >= 0))
+  })
+})
 
 function minutes(from: number, to: number): number[] {
   return Array.from({ length: to - from + 1 }, (_, n) => from + n)

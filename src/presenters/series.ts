@@ -1,5 +1,6 @@
 import { timestampOfId, type RunId } from '../core/model/id.ts'
-import type { Sample } from '../core/model/sample.ts'
+import type { Sample } from '../features/metrics/store/store.ts'
+import type { Counts, Run } from '../core/model/run.ts'
 import type { Millis } from '../core/model/time.ts'
 
 const MINUTE_MS = 60_000
@@ -40,6 +41,87 @@ export function seriesRange(forMs: number, now: Millis): SeriesRange {
   return { since: until - steps * stepMs, until, stepMs }
 }
 
+/** A run up to this long is shown in steps of seconds: of whole minutes there would be one or two points. */
+const SHORT_RUN_MS = 10 * MINUTE_MS
+const SHORT_RUN_STEPS = { min: 12, max: 60, pages: 4 }
+
+type Life = Pick<Run, 'createdAt' | 'startedAt' | 'finishedAt'>
+type LifeAndCounts = Life & {
+  readonly counts: Pick<Counts, 'pages' | 'itemsNew' | 'itemsUpdated'>
+}
+
+/** Returns the steps from the start of a run to its end, or until now, and at most as far back as samples are kept. */
+export function runRange(run: LifeAndCounts, keptMs: number, now: Millis): SeriesRange {
+  const [begin, end] = lifeOf(run, now)
+  const forMs = Math.max(1_000, end - begin)
+  if (forMs <= SHORT_RUN_MS) {
+    const { min, max, pages } = SHORT_RUN_STEPS
+    const wanted = Math.min(max, Math.max(min, run.counts.pages / pages))
+    const stepMs = Math.ceil(forMs / wanted / 1_000) * 1_000
+    const steps = Math.round(forMs / stepMs)
+    return { since: begin, until: begin + steps * stepMs, stepMs }
+  }
+  const { stepMs, until } = seriesRange(Math.min(forMs, keptMs), end)
+  const since = Math.max(begin, end - keptMs)
+  return { since: Math.floor(since / stepMs) * stepMs, until, stepMs }
+}
+
+function lifeOf({ startedAt, createdAt, finishedAt }: Life, now: Millis): [Millis, Millis] {
+  return [startedAt ?? createdAt, finishedAt ?? now]
+}
+
+/**
+ * Returns what a short run did in each step. Its counts are known at its start, at each sample, and at its end or now; in
+ * between they grow evenly. The last step has all that came until the end: runs do not end on whole steps.
+ */
+export function buildShortSeries(
+  samples: readonly Sample[],
+  recoveries: readonly RecoveryCount[],
+  range: SeriesRange,
+  run: LifeAndCounts,
+  now: Millis,
+): SeriesPoint[] {
+  const [begin, end] = lifeOf(run, now)
+  const { pages, itemsNew, itemsUpdated } = run.counts
+  const marks: Mark[] = [
+    { at: begin, pages: 0, items: 0 },
+    ...samples.filter(({ at }) => at > begin && at < end),
+    { at: Math.max(end, begin + 1), pages, items: itemsNew + itemsUpdated },
+  ]
+  const countAt = (at: Millis, read: (mark: Mark) => number): number => {
+    const n = marks.findIndex((mark) => mark.at >= at)
+    const after = marks.at(n)!
+    const before = marks[n - 1]
+    if (n === -1 || !before) return read(after)
+    const share = (at - before.at) / (after.at - before.at)
+    return Math.round(read(before) + share * (read(after) - read(before)))
+  }
+  const endOf = (at: Millis): Millis =>
+    at + range.stepMs < range.until ? at + range.stepMs : Math.max(end, range.until)
+  return emptySteps(range, recoveries).map((step) => {
+    const added = (read: (mark: Mark) => number): number =>
+      Math.max(0, countAt(endOf(step.at), read) - countAt(step.at, read))
+    return { ...step, pages: added(({ pages }) => pages), items: added(({ items }) => items) }
+  })
+}
+
+type Mark = { readonly at: Millis; readonly pages: number; readonly items: number }
+type RecoveryCount = { readonly at: Millis; readonly count: number }
+
+function emptySteps({ since, until, stepMs }: SeriesRange, recoveries: readonly RecoveryCount[]) {
+  const steps = Array.from({ length: Math.round((until - since) / stepMs) }, (_, n) => ({
+    at: since + n * stepMs,
+    pages: null as number | null,
+    items: null as number | null,
+    recoveries: 0,
+  }))
+  for (const { at, count } of recoveries) {
+    const step = steps[Math.floor((at - since) / stepMs)]
+    if (step) step.recoveries += count
+  }
+  return steps
+}
+
 /**
  * Returns what was done in each step, from cumulative samples in order of time. Needs those of one step before
  * the first, and for idle runs the last one within `STILL_MS` before it. A run that began between two samples
@@ -48,16 +130,12 @@ export function seriesRange(forMs: number, now: Millis): SeriesRange {
  */
 export function buildSeries(
   samples: readonly Sample[],
-  recoveries: readonly { readonly at: Millis; readonly count: number }[],
-  { since, until, stepMs }: SeriesRange,
+  recoveries: readonly RecoveryCount[],
+  range: SeriesRange,
   live: { readonly runs: ReadonlySet<RunId>; readonly now: Millis },
 ): SeriesPoint[] {
-  const steps = Array.from({ length: Math.round((until - since) / stepMs) }, (_, n) => ({
-    at: since + n * stepMs,
-    pages: null as number | null,
-    items: null as number | null,
-    recoveries: 0,
-  }))
+  const { since, stepMs } = range
+  const steps = emptySteps(range, recoveries)
   const stepAt = (at: Millis) => steps[Math.floor((at - since) / stepMs)]
   /** There are samples between these times: a step without a change is 0. */
   const markSampled = (from: Millis, to: Millis): void => {
@@ -95,10 +173,6 @@ export function buildSeries(
     const seen = last.get(run)
     // The last minute is not sampled yet.
     if (seen && wasIdle(seen, live.now)) markSampled(seen.sample.at, live.now - MINUTE_MS)
-  }
-  for (const { at, count } of recoveries) {
-    const step = stepAt(at)
-    if (step) step.recoveries += count
   }
   return steps
 }

@@ -54,6 +54,7 @@ test('the time axis has round moments of the local clock, as many as there is ro
   assert.deepEqual(labels(24 * 60, 5), ['12:00', '18:00', '17 Nov', '06:00'])
   assert.deepEqual(labels(7 * 24 * 60, 4), ['17 Nov', '19 Nov', '21 Nov', '23 Nov'])
   assert.deepEqual(timeTicks(from, from, 4), [])
+  assert.deepEqual(labels(17 / 60, 4), ['06:37', '06:37:05', '06:37:10', '06:37:15'])
 })
 
 test('a step without a sample is a gap in the line, not a zero', () => {
@@ -62,9 +63,9 @@ test('a step without a sample is a gap in the line, not a zero', () => {
 })
 
 test('the newest value is told only while it is fresh, the highest always', () => {
-  assert.deepEqual(currentAndPeak(points(9, 3, null)), { now: 3, peak: points(9)[0] })
+  assert.deepEqual(currentAndPeak(points(9, 3, null)), { now: 3, peak: points(9)[0], mean: 6 })
   assert.equal(currentAndPeak(points(9, null, null, null)).now, null)
-  assert.deepEqual(currentAndPeak(points()), { now: null, peak: null })
+  assert.deepEqual(currentAndPeak(points()), { now: null, peak: null, mean: null })
   assert.equal(currentAndPeak(points(0, 0)).peak?.value, 0)
 })
 

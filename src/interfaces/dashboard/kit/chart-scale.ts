@@ -3,7 +3,10 @@ export type ChartPoint = { readonly at: string; readonly value: number | null }
 
 const MINUTE = 60_000
 const DAY = 24 * 60 * MINUTE
-const TIME_STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720].map((count) => count * MINUTE)
+const TIME_STEPS = [
+  ...[1, 2, 5, 10, 15, 30].map((count) => count * 1_000),
+  ...[1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720].map((count) => count * MINUTE),
+]
 
 /** Round values from 0 to at or above the highest, so that a bar's height is its share. */
 export function valueTicks(max: number, isWhole: boolean, spacesMax = 4): number[] {
@@ -41,7 +44,7 @@ function midnight(at: number, days: number): number {
   return day.getTime()
 }
 
-/** `14:30`, or the day where a tick is a midnight. */
+/** `14:30`, `14:30:15` within a minute, or the day where a tick is a midnight. */
 export function timeLabel(at: number): string {
   const moment = new Date(at)
   const isMidnight = moment.getHours() === 0 && moment.getMinutes() === 0
@@ -50,6 +53,7 @@ export function timeLabel(at: number): string {
     : moment.toLocaleTimeString('en-GB', {
         hour: '2-digit',
         minute: '2-digit',
+        ...(at % MINUTE !== 0 && { second: '2-digit' }),
         hourCycle: 'h23',
       })
 }
@@ -84,17 +88,20 @@ export function measuredRanges(points: readonly ChartPoint[]): number[][] {
   return found
 }
 
-/** The newest value, unless it is older than two steps, and the highest one. */
+/** The newest value, unless it is older than two steps, the highest one, and the mean. */
 export function currentAndPeak(points: readonly ChartPoint[]): {
   readonly now: number | null
   readonly peak: ChartPoint | null
+  readonly mean: number | null
 } {
   const now = points.slice(-3).findLast(({ value }) => value !== null)?.value ?? null
   let peak: ChartPoint | null = null
   for (const point of points) {
     if (point.value !== null && point.value > (peak?.value ?? -Infinity)) peak = point
   }
-  return { now, peak }
+  const values = points.flatMap(({ value }) => (value === null ? [] : [value]))
+  const sum = values.reduce((total, value) => total + value, 0)
+  return { now, peak, mean: values.length === 0 ? null : sum / values.length }
 }
 
 /** The point under a pointer; null when there is none. */

@@ -18,6 +18,7 @@ const RIGHT = 6
 const DIGIT_WIDTH = 6.6
 const TIME_ROOM = 76
 const DAY_MS = 86_400_000
+const ONLY_POINT_ROOM_MS = 5 * 60_000
 
 type ChartProps = {
   readonly label: string
@@ -26,16 +27,19 @@ type ChartProps = {
   readonly points: readonly ChartPoint[]
   readonly kind: 'area' | 'bars'
   readonly height?: number
+  /** Nothing will be added: the mean is shown, not the newest value. */
+  readonly isOver?: boolean
 }
 
 /** Values over time, from 0, which a pointer and arrow keys read; a screen reader gets a table. */
-export function Chart({ label, unit, points, kind, height = 132 }: ChartProps) {
+export function Chart({ label, unit, points, kind, height = 132, isOver = false }: ChartProps) {
   const id = useId()
   const frame = useRef<HTMLDivElement>(null)
   const width = useWidth(frame)
   const [at, setAt] = useState<string | null>(null)
   const plot = useMemo(() => layOut(points, kind, width, height), [points, kind, width, height])
-  const { now, peak } = useMemo(() => currentAndPeak(points), [points])
+  const { now, peak, mean } = useMemo(() => currentAndPeak(points), [points])
+  const current = isOver ? mean : now
   const found = at === null ? -1 : points.findIndex((point) => point.at === at)
   const probe = found === -1 ? null : found
   const isLong = spanOf(points) > DAY_MS
@@ -59,7 +63,8 @@ export function Chart({ label, unit, points, kind, height = 132 }: ChartProps) {
       <figcaption class="row small chart-head">
         <span class="strong">{label}</span>
         <span class="soft">
-          <b>{now === null ? '–' : valueLabel(now)}</b> {unit}
+          {isOver && 'mean '}
+          <b>{current === null ? '–' : valueLabel(current)}</b> {unit}
         </span>
         <span class="faint small to-end" role="status">
           {probed ? reading(probed, unit, isLong) : peak && `peak ${reading(peak, '', isLong)}`}
@@ -128,7 +133,9 @@ function layOut(
   const left = Math.max(...ticks.map((tick) => valueLabel(tick).length)) * DIGIT_WIDTH + 8
   const [right, bottom] = [Math.max(left + 1, width - RIGHT), height - AXIS_HEIGHT]
   const times = points.map(({ at }) => Date.parse(at))
-  const [from, until] = [times[0] ?? 0, times.at(-1) ?? 1]
+  // A single point stands in the middle.
+  const room = times.length === 1 ? ONLY_POINT_ROOM_MS : 0
+  const [from, until] = [(times[0] ?? 0) - room, (times.at(-1) ?? 1) + room]
   // A bar is as wide as its step, so the outer two need half of one more at each end.
   const inset = kind === 'bars' && points.length > 0 ? (right - left) / points.length / 2 : 0
   const x = linear(from, until, left + inset, right - inset)
@@ -189,5 +196,6 @@ function clock(at: string, isLong: boolean): string {
     ...(isLong && { weekday: 'short' }),
     hour: '2-digit',
     minute: '2-digit',
+    ...(Date.parse(at) % 60_000 !== 0 && { second: '2-digit' }),
   })
 }

@@ -1,43 +1,43 @@
 import { useMemo } from 'preact/hooks'
-import { perMinute } from '../model/series.ts'
+import { cutUnsampled, perMinute } from '../model/series.ts'
 import { useResource } from '../resource.ts'
 import type { Series } from '../shapes.ts'
 import { Chart } from './chart.tsx'
 import { Loaded } from './states.tsx'
 
 const REFRESH_MS = 15_000
+/** A young run has samples of each second. */
+const YOUNG_REFRESH_MS = 3_000
 
 /** Charts of the pages and items per minute, and of recoveries. */
 export function RateCharts(props: {
-  /** `since=24h`, of all runs or one. */
+  /** `since=24h` of all runs, or `run=ID` from its start on. */
   query: string
   isLive?: boolean
-  /** Only samples of this time. */
-  from?: string
-  to?: string | null
+  isYoung?: boolean
   hasRecoveries?: boolean
 }) {
-  const { query, isLive = true, from = '', to = null, hasRecoveries = false } = props
+  const { query, isLive = true, isYoung = false, hasRecoveries = false } = props
   const series = useResource<Series>(
     `/api/series?${query}`,
-    isLive ? { refreshMs: REFRESH_MS } : {},
+    isLive ? { refreshMs: isYoung ? YOUNG_REFRESH_MS : REFRESH_MS } : {},
   )
   const { data } = series
-  const charts = useMemo(
-    () =>
-      data && {
-        pages: perMinute(data, 'pages', { from, to }),
-        items: perMinute(data, 'items', { from, to }),
-        recoveries: data.points.map(({ at, recoveries }) => ({ at, value: recoveries })),
-      },
-    [data, from, to],
-  )
+  const charts = useMemo(() => {
+    if (!data) return undefined
+    const shown = cutUnsampled(data)
+    return {
+      pages: perMinute(shown, 'pages'),
+      items: perMinute(shown, 'items'),
+      recoveries: shown.points.map(({ at, recoveries }) => ({ at, value: recoveries })),
+    }
+  }, [data])
   return (
     <Loaded of={{ ...series, data: charts }} lines={5}>
       {({ pages, items, recoveries }) => (
         <div class="charts">
-          <Chart label="Pages" unit="pages/min" kind="area" points={pages} />
-          <Chart label="Items" unit="items/min" kind="area" points={items} />
+          <Chart label="Pages" unit="pages/min" kind="area" points={pages} isOver={!isLive} />
+          <Chart label="Items" unit="items/min" kind="area" points={items} isOver={!isLive} />
           {hasRecoveries && (
             <Chart label="Recoveries" unit="recoveries" kind="bars" points={recoveries} />
           )}

@@ -4,33 +4,32 @@ import type { Series } from '../shapes.ts'
 export function perMinute(
   { points, stepSeconds }: Series,
   what: 'pages' | 'items',
-  { from, to }: { from: string; to: string | null } = { from: '', to: null },
 ): { at: string; value: number | null }[] {
-  return points
-    .filter(({ at }) => at >= from && (to === null || at <= to))
-    .map((point) => {
-      const value = point[what]
-      return { at: point.at, value: value === null ? null : round((value * 60) / stepSeconds) }
-    })
+  return points.map((point) => {
+    const value = point[what]
+    return { at: point.at, value: value === null ? null : round((value * 60) / stepSeconds) }
+  })
+}
+
+/** Steps at the end that may not be sampled yet: the current one, and the one before. */
+const UNSAMPLED_MAX = 2
+
+/**
+ * Cuts off what is before the first sample of a young history, and the last steps while they are not sampled yet, so that a
+ * chart shows what there is. A gap in between stays.
+ */
+export function cutUnsampled(series: Series): Series {
+  const { points } = series
+  const isSampled = ({ pages, recoveries }: Series['points'][number]): boolean =>
+    pages !== null || recoveries > 0
+  const first = points.findIndex(isSampled)
+  if (first === -1) return series
+  const last = points.findLastIndex(isSampled)
+  const until = points.length - 1 - last <= UNSAMPLED_MAX ? last + 1 : points.length
+  return { ...series, points: points.slice(first, until) }
 }
 
 /** One digit is enough below ten, none above. */
 function round(value: number): number {
   return value < 10 ? Math.round(value * 10) / 10 : Math.round(value)
-}
-
-const HOUR_MS = 3_600_000
-const RANGES = [
-  ['1h', HOUR_MS],
-  ['2h', 2 * HOUR_MS],
-  ['6h', 6 * HOUR_MS],
-  ['24h', 24 * HOUR_MS],
-  ['3d', 72 * HOUR_MS],
-  ['7d', 168 * HOUR_MS],
-] as const
-
-/** The shortest range that shows a run from its beginning; samples are kept for a week. */
-export function rangeOf(createdAt: string, now: number): string {
-  const age = now - Date.parse(createdAt)
-  return (RANGES.find(([, ms]) => age <= ms) ?? RANGES.at(-1)!)[0]
 }

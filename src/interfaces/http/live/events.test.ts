@@ -168,10 +168,12 @@ suite('live events', { concurrency: true }, () => {
       run: crawl,
       key: 'a',
       page: 1,
+      items: 2,
     }
     appendFileSync(join(folder, 'journal', `${me}.jsonl`), `${JSON.stringify(event)}\n`)
     const line = await crawling.next('log', ({ lines }) => lines.length > 0)
-    assert.deepEqual(texts(line), ['page_complete key=a page=1'])
+    assert.deepEqual(texts(line), ['a: page 1 saved with 2 items'])
+    assert.equal(line.data.lines[0].raw, 'page_complete key=a page=1 items=2')
   })
 
   test('clients are notified when the database is unreachable and when it is back', async () => {

@@ -69,6 +69,29 @@ for (const engine of [sqliteEngine, postgresEngine]) {
   })
 }
 
+for (const engine of [sqliteEngine, postgresEngine]) {
+  test(`${engine.name}: the series of a run without a sample is that of its life, not of an hour`, async () => {
+    await using ctx = await createHttpTestContext({ engine })
+    const { store, database } = ctx
+    const me = await registerWorker(store, { leaseMs: 3_600_000 })
+    const run = await enqueueCrawl(store, 1)
+    let claimed = await claimOne(store, me)
+    for (let n = 0; n < 10; n++) {
+      await database.advanceClock(2_000)
+      claimed = await savePage(store, claimed, { items: makeItems(3 * n, 3) })
+    }
+    const answer = await get(ctx, `/api/series?run=${shortId(run)}`)
+    assertDocumented('Series', answer)
+    assert.ok(answer.stepSeconds >= 1 && answer.stepSeconds < 3, `${answer.stepSeconds} s`)
+    type Point = { pages: number; items: number }
+    const added = (read: (point: Point) => number): number =>
+      (answer.points as Point[]).reduce((sum, point) => sum + read(point), 0)
+    assert.deepEqual([added(({ pages }) => pages), added(({ items }) => items)], [10, 30])
+    await database.advanceClock(20 * 60_000)
+    assert.equal((await get(ctx, `/api/series?run=${run}`)).stepSeconds, 60)
+  })
+}
+
 test('the log of a command is read page by page, from its newest lines on', async () => {
   await using ctx = await createHttpTestContext()
   const run = await enqueueSingle(ctx.store)

@@ -4,13 +4,23 @@ import type { RunId } from '../../../core/model/id.ts'
 import { isLive, type Run } from '../../../core/model/run.ts'
 import { parseDuration, iso } from '../../../core/model/time.ts'
 import type { Store } from '../../../core/store/store.ts'
+import { METRICS_STORE } from '../../../features/metrics/store/store.ts'
 import { findRun } from '../../../presenters/find.ts'
 import { after, duration, id, limit, source } from '../request-fields.ts'
-import { buildSeries, seriesRange, IDLE_SAMPLE_GAP_MS } from '../../../presenters/series.ts'
+import {
+  buildSeries,
+  buildShortSeries,
+  IDLE_SAMPLE_GAP_MS,
+  runRange,
+  seriesRange,
+} from '../../../presenters/series.ts'
 import { hubOf } from './hub.ts'
 import { readRunLog } from './topics.ts'
 
-const SERIES_MAX_MS = 7 * 86_400_000
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+const SERIES_MAX_MS = 7 * 24 * HOUR_MS
+const AFTER_END_MS = 2 * MINUTE_MS
 
 /** The calls for events, series and logs. */
 export const LIVE_ROUTES: readonly Route<any, any, any, any>[] = [
@@ -41,17 +51,17 @@ export const LIVE_ROUTES: readonly Route<any, any, any, any>[] = [
         v.pipe(
           duration,
           v.check((text) => (parseDuration(text) ?? 0) <= SERIES_MAX_MS, 'is 7d at most'),
+          v.description('`1h` if left out; with `run`, from its start to its end'),
         ),
-        '1h',
       ),
       run: v.optional(id),
       source: v.optional(source),
     }),
     response: 'series',
     handle: async ({ query: { since, run, source }, server: { store } }) =>
-      seriesOf(store, parseDuration(since)!, {
-        ...(run !== undefined && { run: (await findRun(store, run)).id }),
-        ...(source !== undefined && { source }),
+      seriesOf(store, since === undefined ? null : parseDuration(since)!, {
+        run: run === undefined ? undefined : await findRun(store, run),
+        source,
       }),
   }),
   defineRoute('GET /api/runs/:run/log', {
@@ -67,41 +77,48 @@ export const LIVE_ROUTES: readonly Route<any, any, any, any>[] = [
 /** Returns pages, items and recoveries per time step, for one run, one source or all. */
 async function seriesOf(
   store: Store,
-  forMs: number,
-  only: { readonly run?: RunId; readonly source?: string },
+  forMs: number | null,
+  { run, source }: { readonly run?: Run | undefined; readonly source?: string | undefined },
 ) {
   const now = await store.now()
-  const span = seriesRange(forMs, now)
+  const only = { run: run?.id, source }
+  const span =
+    forMs === null && run ? runRange(run, SERIES_MAX_MS, now) : seriesRange(forMs ?? HOUR_MS, now)
   const { since, until, stepMs } = span
   const everyMinutes = stepMs / 60_000
+  const metrics = await store.extend(METRICS_STORE)
   const from = since - stepMs
   const [still, samples, recoveries, runs] = await Promise.all([
     // Runs without progress are sampled hourly.
-    store.samples({
+    metrics.samples({
       since: since - IDLE_SAMPLE_GAP_MS,
       until: from - 1,
       everyMinutes: 60,
       ...only,
     }),
-    store.samples({ since: from, until, everyMinutes, ...only }),
-    store.recoveriesPerStep({ since, stepMs, ...only }),
+    // The last sample of a run is taken after its end.
+    metrics.samples({ since: from, until: until + AFTER_END_MS, everyMinutes, ...only }),
+    metrics.recoveriesPerStep({ since, stepMs, ...only }),
     liveOf(store, only),
   ])
   const live = { runs: new Set(runs.map(({ id }) => id)), now }
+  const end = run?.finishedAt ?? Infinity
+  const timely = samples.map((sample) => ({ ...sample, at: Math.min(sample.at, end) }))
+  const points =
+    run && stepMs < MINUTE_MS
+      ? buildShortSeries(samples, recoveries, span, run, now)
+      : buildSeries([...still, ...timely], recoveries, span, live)
   return {
     since: iso(since),
     until: iso(until),
     stepSeconds: stepMs / 1_000,
-    points: buildSeries([...still, ...samples], recoveries, span, live).map((point) => ({
-      ...point,
-      at: iso(point.at),
-    })),
+    points: points.map((point) => ({ ...point, at: iso(point.at) })),
   }
 }
 
 async function liveOf(
   store: Store,
-  { run, source }: { readonly run?: RunId; readonly source?: string },
+  { run, source }: { readonly run: RunId | undefined; readonly source: string | undefined },
 ): Promise<Run[]> {
   if (run === undefined && source === undefined) {
     return (await store.liveRuns()).map((one) => one.run)
