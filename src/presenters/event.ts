@@ -5,8 +5,19 @@ import type { Cell, Sentence } from '../lib/text/sentence.ts'
 import { plural } from './format.ts'
 import { verdictLine, verdictView } from './verdict.ts'
 
+const FREQUENT: readonly UnstuckEvent['type'][] = [
+  'target_start',
+  'page_complete',
+  'target_complete',
+  'heartbeat',
+]
+
 /** An event as a line of the log; null for events that are too frequent. */
 export function describeEvent(event: UnstuckEvent): string | null {
+  return FREQUENT.includes(event.type) ? null : eventSentence(event)
+}
+
+function eventSentence(event: UnstuckEvent): string {
   switch (event.type) {
     case 'worker_start':
       return `working on ${event.source} (process ${event.pid}, presence: ${describePresence(event.presence)})`
@@ -34,7 +45,7 @@ export function describeEvent(event: UnstuckEvent): string | null {
     case 'recovery':
       return verdictLine(verdictView(event.verdict, true))
     case 'alert': {
-      const what = event.target ? `target ${shortId(event.target)}` : `run ${shortId(event.run)}`
+      const what = `${event.target ? 'target' : 'run'} ${event.name}`
       return `ALERT: ${what} of ${event.source}: ${event.because}. See: ${event.command}`
     }
     case 'store_error':
@@ -42,10 +53,13 @@ export function describeEvent(event: UnstuckEvent): string | null {
     case 'store_recovered':
       return `database reachable again after ${humanizeDuration(event.afterMs)}`
     case 'target_start':
+      return `${event.key}: ${event.page > 0 ? `continues after page ${event.page}` : 'started'}`
     case 'page_complete':
+      return `${event.key}: page ${event.page} saved with ${plural(event.items, 'item')}`
     case 'target_complete':
+      return `${event.key}: done, ${plural(event.page, 'page')}`
     case 'heartbeat':
-      return null
+      return `heartbeat, with ${plural(event.claims, 'claim')}`
   }
 }
 
@@ -58,6 +72,48 @@ function describePresence(kind: string): string {
 export type EventRecord = { readonly time?: unknown; readonly type?: unknown } & Readonly<
   Record<string, unknown>
 >
+
+/** What the sentence of an event is made of: an event of another version may lack some of it. */
+const FIELDS: Readonly<Record<UnstuckEvent['type'], readonly string[]>> = {
+  worker_start: ['source', 'pid', 'presence'],
+  worker_stop: ['reason'],
+  run_start: ['run', 'source'],
+  run_planned: ['run', 'targets'],
+  run_end: ['run', 'status'],
+  target_start: ['key', 'page'],
+  page_complete: ['key', 'page', 'items'],
+  target_complete: ['key', 'page'],
+  target_error: ['key', 'page', 'error', 'retryInMs'],
+  text_replaced: ['key', 'page', 'count'],
+  target_released: ['key', 'page'],
+  lease_lost: ['key', 'because'],
+  recovery: ['verdict'],
+  alert: ['name', 'source', 'because', 'command'],
+  heartbeat: ['claims'],
+  store_error: ['message'],
+  store_recovered: ['afterMs'],
+}
+const VERDICT_FIELDS = ['run', 'source', 'target', 'action', 'because', 'from', 'to', 'evidence']
+
+/** A line of a journal as a sentence; one that is not understood as its fields. */
+export function describeRecord(record: EventRecord): string {
+  const { type } = record
+  const isKnown =
+    typeof type === 'string' &&
+    Object.hasOwn(FIELDS, type) &&
+    FIELDS[type as UnstuckEvent['type']].every((name) => name in record) &&
+    (type !== 'recovery' || hasFields(record['verdict'], VERDICT_FIELDS))
+  return isKnown ? eventSentence(record as UnstuckEvent) : recordFacts(record)
+}
+
+function hasFields(value: unknown, names: readonly string[]): boolean {
+  return typeof value === 'object' && value !== null && names.every((name) => name in value)
+}
+
+/** `page_complete key=ca/la page=3 items=20` */
+export function recordFacts(record: EventRecord): string {
+  return `${String(record.type)} ${formatFacts(record)}`.trim()
+}
 
 const TYPE_COLUMN = 16
 const FAILURE_TYPES = ['target_error', 'lease_lost', 'store_error', 'journal_gap']
@@ -80,7 +136,7 @@ export function recordSentence(record: EventRecord): Sentence {
 }
 
 /** The fields of a record besides its time and type: `key=ca/la page=3 items=20`. */
-export function formatFacts(record: EventRecord): string {
+function formatFacts(record: EventRecord): string {
   const { time: _, type: __, worker: ___, verdict, ...facts } = record
   return Object.entries({ ...verdictFacts(verdict), ...facts })
     .filter(([, value]) => value !== null && value !== undefined)

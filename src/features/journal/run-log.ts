@@ -5,7 +5,7 @@ import { realFolder } from '../../lib/files/data-folder.ts'
 import type { LogPage } from '../../presenters/responses.ts'
 import type { JournalEntry } from './reader.ts'
 import { searchJournals } from './search.ts'
-import { formatFacts } from '../../presenters/event.ts'
+import { describeRecord, recordFacts } from '../../presenters/event.ts'
 
 /** The clocks of database and worker may differ. */
 const CLOCK_SLACK_MS = 60_000
@@ -31,6 +31,14 @@ export const JOURNAL_LOG: RunLogReader = {
 
 function toLine(entry: JournalEntry & { readonly time: string }): LogPage['lines'][number] {
   const { run: _, target: __, ...facts } = entry
-  const text = `${String(entry.type)} ${formatFacts(facts)}`.trim()
-  return { at: entry.time, stream: 'event', text: safeText(redact(text)).slice(0, TEXT_MAX) }
+  return {
+    at: entry.time,
+    stream: 'event',
+    text: harmless(describeRecord(entry)),
+    raw: harmless(recordFacts(facts)),
+  }
+}
+
+function harmless(text: string): string {
+  return safeText(redact(text)).slice(0, TEXT_MAX)
 }

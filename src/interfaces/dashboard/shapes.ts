@@ -1,7 +1,7 @@
 import type {
   Change,
   Cleaning,
-  DeadLetterRetry,
+  DeadLetterReplan,
   List,
   LogPage,
   Recovery,
@@ -49,7 +49,7 @@ export const LIVENESS = [
 
 /** The fields that the responses of all actions have, and the lists that some of them have. */
 export type ActionResult = Change & { readonly plan?: string } & Partial<
-    Pick<Recovery, 'verdicts' | 'planned' | 'total'> &
+    Pick<Recovery, 'verdicts' | 'planned' | 'total' | 'processes'> &
       Pick<Cleaning, 'dead' | 'resumable' | 'cleaned'> &
-      Pick<DeadLetterRetry, 'runs'>
+      Pick<DeadLetterReplan, 'runs'>
   >

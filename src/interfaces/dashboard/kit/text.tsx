@@ -67,7 +67,11 @@ export function Age({ at, none = '–' }: { at: string | null; none?: string }) 
   )
 }
 
-type ProcessRef = { readonly label: string | null; readonly host: string; readonly pid: number }
+type ProcessRef = {
+  readonly label: string | null
+  readonly host: string
+  readonly pid: number | null
+}
 
 /** A process on a host, or what a table of the user's own calls it. */
 export function WorkerName({ is: { label, host, pid } }: { is: ProcessRef }) {

@@ -10,11 +10,13 @@ import type { LogLine, LogPage } from '../shapes.ts'
 /** More than this is what `unstuck logs` and the file are for. */
 const KEPT = 2_000
 
-/** The end of its log, as it grows. Follows until the reader scrolls up. */
-export function RunLog({ id }: { id: string }) {
+/** The end of its log, as it grows. Follows until the reader scrolls up. Events are sentences, or as they were recorded. */
+export function RunLog({ id, title }: { id: string; title: string }) {
   const [lines, setLines] = useState<readonly LogLine[]>([])
   const [because, setBecause] = useState<string | null>()
   const [isFollowing, setFollowing] = useState(true)
+  const [isRaw, setRaw] = useState(false)
+  const textOf = ({ text, raw }: LogLine) => (isRaw ? (raw ?? text) : text)
   const box = useRef<HTMLDivElement>(null)
 
   useLiveEvents<LogPage>(`log:${id}`, (page) => {
@@ -32,7 +34,7 @@ export function RunLog({ id }: { id: string }) {
 
   return (
     <Section
-      title="Log"
+      title={title}
       aside={
         lines.length > 0 && (
           <>
@@ -45,10 +47,12 @@ export function RunLog({ id }: { id: string }) {
             >
               Follow
             </Button>
-            <CopyButton
-              text={() => lines.map(({ text }) => text).join('\n')}
-              label="Copy the lines"
-            />
+            {lines.some(({ raw }) => raw !== null) && (
+              <Button size="small" kind="quiet" isPressed={isRaw} onClick={() => setRaw(!isRaw)}>
+                Raw events
+              </Button>
+            )}
+            <CopyButton text={() => lines.map(textOf).join('\n')} label="Copy the lines" />
           </>
         )
       }
@@ -76,7 +80,7 @@ export function RunLog({ id }: { id: string }) {
               <span class="faint">
                 {line.at === null ? '' : formatLocalTime(Date.parse(line.at)).slice(11)}
               </span>
-              <span>{safe(line.text)}</span>
+              <span>{safe(textOf(line))}</span>
             </div>
           ))}
         </div>

@@ -70,7 +70,7 @@ export function Groups({ detail: { run, groups } }: { detail: RunDetail }) {
           count('Failed', 'failed'),
           count('Stuck', 'stuck'),
           count('Parked', 'parked'),
-          numbers('Pages', (row) => formatNumber(row.pages)),
+          numbers('Pages', (row) => (row.pages === null ? '–' : formatNumber(row.pages))),
           numbers('Items', (row) => formatNumber(row.extracted)),
         ]}
       />

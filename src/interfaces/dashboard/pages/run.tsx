@@ -1,22 +1,32 @@
 import { RateCharts } from '../kit/rate-charts.tsx'
 import { ActionButtons, useCompletedActions } from '../kit/actions.tsx'
 import { CopyButton, CopyCommand, CopyJson } from '../kit/copy.tsx'
+import { SavedItems } from '../kit/saved-items.tsx'
 import { Facts, PageHead, Section } from '../kit/section.tsx'
 import { Loaded, Missing } from '../kit/states.tsx'
 import { useLive } from '../live.ts'
-import { formatEta, formatNumber, formatRow, isRow, safe, shortId } from '../model/format.ts'
+import {
+  formatEta,
+  formatNumber,
+  formatRate,
+  formatRow,
+  isRow,
+  safe,
+  runId,
+  shortId,
+} from '../model/format.ts'
 import { useResource } from '../resource.ts'
-import { apiUrl } from '../router.ts'
 import { TARGET_STATUSES, type Explanation, type RunDetail } from '../shapes.ts'
 import { Groups, Targets } from './run-targets.tsx'
+import { OnlyTarget, RunCommand } from './run-command.tsx'
 import { RunLog } from './run-log.tsx'
 import { Timeline } from '../kit/history.tsx'
 import { Age, WorkerName } from '../kit/text.tsx'
 import { Link } from '../kit/link.tsx'
 import { StatusPill, Totals } from '../kit/status.tsx'
+import { SourceState } from '../kit/source-state.tsx'
 import { Progress } from '../kit/progress.tsx'
-import { formatRate, toneOf } from '../kit/run-cells.tsx'
-import { rangeOf } from '../model/series.ts'
+import { toneOf } from '../kit/run-cells.tsx'
 import { nowMs } from '../clock.ts'
 import { ExplanationDetails } from '../kit/explanation.tsx'
 
@@ -39,28 +49,39 @@ export function RunPage({ id }: { id: string }) {
 /** The stream and the response of a call may overtake each other. */
 function newer(a: RunDetail | undefined, b: RunDetail | undefined): RunDetail | undefined {
   if (!a || !b) return a ?? b
-  return a.run.lastActivityAt >= b.run.lastActivityAt ? a : b
+  return (a.run.lastActivityAt ?? '') >= (b.run.lastActivityAt ?? '') ? a : b
 }
 
 function RunDetails({ detail }: { detail: RunDetail }) {
   const { run, audit, executions, commands } = detail
   const isOwn = run.origin === null
+  // Crawlee has a log of its own, and keeps no journal.
+  const hasLog = isOwn && run.results === 'items'
+  const [newest] = executions
   return (
     <>
       <RunHead detail={detail} />
       <div class="run-grid">
-        <div class="run-main">
+        <div class={newest ? 'run-main is-command' : 'run-main'}>
+          {newest && (
+            <>
+              <RunCommand of={newest} />
+              <RunLog id={run.id} title="Output" />
+            </>
+          )}
           <RunNumbers detail={detail} />
           <Groups detail={detail} />
           {isOwn && <RunPace run={run} />}
-          {/* Crawlee has a log of its own, and keeps no journal. */}
-          {isOwn && run.results === 'items' && <RunLog id={run.id} />}
-          {!isRow(run) && <Targets detail={detail} />}
+          {hasLog && !newest && <RunLog id={run.id} title="Log" />}
+          {!isRow(run) &&
+            (run.kind === 'single' ? <OnlyTarget run={run} /> : <Targets detail={detail} />)}
         </div>
         <div class="run-side">
           <RunExplanation run={run} />
           <Timeline audit={audit} executions={executions} />
-          {isOwn && run.extracted > 0 && <ExportItems run={run} />}
+          {isOwn && run.extracted + run.unchanged > 0 && (
+            <SavedItems source={run.source} run={run.id} isLive={run.health !== null} />
+          )}
           <Section title="In a terminal">
             <div class="pad stack">
               {commands.map((command) => (
@@ -76,21 +97,25 @@ function RunDetails({ detail }: { detail: RunDetail }) {
 
 /** The name of a run, its state, and its actions. */
 function RunHead({ detail }: { detail: RunDetail }) {
-  const { run } = detail
+  const { run, source } = detail
   return (
     <PageHead
       title={safe(run.source)}
       above={
         <>
-          <Link to="/runs">Runs</Link> / <span class="mono">{shortId(run.id)}</span>
+          <Link to="/runs">Runs</Link> / <span class="mono">{runId(run)}</span>
         </>
       }
-      actions={<ActionButtons actions={detail.actions} />}
+      actions={<ActionButtons actions={[...detail.actions, ...source.actions]} />}
     >
       <div class="row">
         <StatusPill is={run.status} />
         {run.health && run.health !== 'interrupted' && (
-          <StatusPill is={run.health} why={run.because && safe(run.because)} />
+          <StatusPill
+            is={run.health}
+            why={run.because && safe(run.because)}
+            severity={run.severity}
+          />
         )}
         <span class="faint">
           created <Age at={run.createdAt} />
@@ -100,6 +125,7 @@ function RunHead({ detail }: { detail: RunDetail }) {
             ended <Age at={run.finishedAt} />
           </span>
         )}
+        {run.health !== 'paused' && <SourceState of={source} />}
         {run.origin && <span>{safe(formatRow(run.origin))}</span>}
         {run.attempt > 1 && <span class="faint">attempt {run.attempt}</span>}
         {run.retryOf && (
@@ -118,7 +144,7 @@ function RunHead({ detail }: { detail: RunDetail }) {
 }
 
 /** The progress of a run: a bar, its targets by status, and its numbers. */
-function RunNumbers({ detail: { run, counts, owner } }: { detail: RunDetail }) {
+function RunNumbers({ detail: { run, counts, owner, continuation } }: { detail: RunDetail }) {
   const given = run.kind === 'crawl' ? counts.failed + counts.stuck + counts.parked : 0
   const eta = formatEta(run.pace?.etaSeconds)
   return (
@@ -133,7 +159,7 @@ function RunNumbers({ detail: { run, counts, owner } }: { detail: RunDetail }) {
           isTotalKnown={run.planned}
           tone={toneOf(run)}
         />
-        {!isRow(run) && (
+        {run.kind === 'crawl' && (
           <Totals
             of={TARGET_STATUSES.map((status) => [status, counts[status]] as const).filter(
               ([, count]) => count > 0,
@@ -141,18 +167,31 @@ function RunNumbers({ detail: { run, counts, owner } }: { detail: RunDetail }) {
             to={`/runs/${run.id}?status=*#targets`}
           />
         )}
+        {run.health === 'orphaned' && counts.in_progress > 0 && (
+          <p class="faint">What is in progress is held by lost workers.</p>
+        )}
         <Facts
           of={[
-            ['Pages', formatNumber(run.pages)],
-            ['Pages per minute', run.pace ? formatRate(run.pace.pagesPerMinute) : '–'],
+            ['Pages', run.pages === null ? '–' : formatNumber(run.pages)],
+            ['Pages per minute', formatRate(run) ?? '–'],
             ['Items', formatNumber(run.extracted)],
+            ...(run.origin === null ? [['Unchanged', formatNumber(run.unchanged)] as const] : []),
             ['Skipped', formatNumber(run.skipped)],
             ['Last progress', <Age at={run.lastActivityAt} />],
-            ['Started', <Age at={run.startedAt} none="not yet" />],
+            [
+              'Started',
+              <Age at={run.startedAt} none={run.status === 'queued' ? 'not yet' : '–'} />,
+            ],
             ['Held by', <Owner run={run} owner={owner} />],
           ]}
         />
         {run.error && <p class="error">{safe(run.error)}</p>}
+        {continuation !== null && (
+          <>
+            <p>Start it again: it continues after its last saved page.</p>
+            <CopyCommand command={continuation} />
+          </>
+        )}
       </div>
     </Section>
   )
@@ -170,15 +209,16 @@ function Owner({ run, owner }: Pick<RunDetail, 'run' | 'owner'>) {
   return <>{run.origin ? 'no known owner' : 'no owner'}</>
 }
 
+const YOUNG_MS = 10 * 60_000
+
 /** Its pace since it started, or for as long as samples are kept. */
 function RunPace({ run }: Pick<RunDetail, 'run'>) {
   return (
     <Section title="Pace">
       <RateCharts
-        query={`run=${run.id}&since=${rangeOf(run.createdAt, nowMs())}`}
+        query={`run=${run.id}`}
         isLive={run.health !== null}
-        from={run.startedAt ?? run.createdAt}
-        to={run.finishedAt}
+        isYoung={nowMs() - Date.parse(run.startedAt ?? run.createdAt ?? '') < YOUNG_MS}
       />
     </Section>
   )
@@ -195,38 +235,6 @@ function RunExplanation({ run }: Pick<RunDetail, 'run'>) {
   return (
     <Section title="Why" aside={explanation.data && <CopyJson value={explanation.data} />}>
       <Loaded of={explanation}>{(data) => <ExplanationDetails explanation={data} />}</Loaded>
-    </Section>
-  )
-}
-
-const FORMATS = ['jsonl', 'csv', 'json'] as const
-
-/** Downloads of the items that the runs of a source have saved. */
-function ExportItems({ run: { source, results } }: Pick<RunDetail, 'run'>) {
-  if (results === 'datasets') {
-    return (
-      <Section title="Saved items">
-        <p class="pad">
-          They are in the crawler’s datasets: <code>await crawler.exportData('items.json')</code>
-        </p>
-      </Section>
-    )
-  }
-  const path = `/api/items/${encodeURIComponent(source)}`
-  return (
-    <Section title="Saved items" note={`all of ${safe(source)}`}>
-      <div class="pad row">
-        {FORMATS.map((format) => (
-          <a
-            key={format}
-            class="button button-plain button-small"
-            href={apiUrl(`${path}?format=${format}`)}
-            download
-          >
-            {format.toUpperCase()}
-          </a>
-        ))}
-      </div>
     </Section>
   )
 }
