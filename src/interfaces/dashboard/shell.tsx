@@ -1,12 +1,11 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
 import { call } from './api.ts'
 import { Button } from './kit/button.tsx'
 import { Icon, type IconName } from './kit/icon.tsx'
 import { Link, useIsAt } from './kit/link.tsx'
 import { type Connection, pause, useConnection, useLive } from './live.ts'
-import { safe } from './model/format.ts'
-import { focusSection, useLocation } from './router.ts'
+import { safe, toneOfSeverity } from './model/format.ts'
+import { focusSection } from './router.ts'
 import { useSession } from './session.ts'
 import type { Overview } from './shapes.ts'
 import { setTheme, THEMES, useTheme } from './theme.ts'
@@ -57,25 +56,12 @@ function skipToContent(event: MouseEvent): void {
   focusSection('main')
 }
 
-/** On a phone the pages stand in one row, which is wider than the screen. */
-function useScrollToCurrent() {
-  const nav = useRef<HTMLElement>(null)
-  const { path } = useLocation()
-  useEffect(() => {
-    nav.current
-      ?.querySelector('[aria-current]')
-      ?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
-  }, [path])
-  return nav
-}
-
 function Navigation() {
-  const nav = useScrollToCurrent()
   const overview = useLive<Overview>('overview')
   const count = overview?.attention.length ?? 0
-  const tone = overview?.severity === 'stuck' ? 'bad' : 'warn'
+  const tone = toneOfSeverity(overview?.severity ?? 'ok')
   return (
-    <nav class="nav" aria-label="Pages" ref={nav}>
+    <nav class="nav" aria-label="Pages">
       {PAGES.map(({ path, name, icon }) => (
         <NavLink key={path} path={path}>
           <Icon name={icon} />

@@ -78,7 +78,7 @@ describe('on 80 columns', () => {
     const row = { table: 'jobs', key: 'a/2' }
     const verdict = makeVerdict('c2e09188', { source: 'import', action: 'fail', to: 'failed', row })
     const drawn = draw(at('recovery'), makeSnapshot('recovery', browseVerdicts([verdict])))
-    assert.match(drawn, /fail +run \w{8} +import \(row a\/2 of jobs\)/)
+    assert.match(drawn, /fail +run jobs:a\/2 +import/)
     assert.doesNotMatch(drawn, /target \w{8}|→/)
   })
 
@@ -96,7 +96,7 @@ describe('on 80 columns', () => {
     const groups = { total: 31, isPartial: false, groups: [group] }
     const drawn = draw(at('letters'), makeSnapshot('letters', browseDeadLetters(groups, NOW)))
     assert.match(drawn, /31 {2}29 failed, 2 parked {2}HTTP 403 .* 60 s ago/)
-    assert.match(drawn, /r retry/)
+    assert.match(drawn, /r plan/)
   })
 
   test('an empty list shows what to do', () => {
@@ -134,6 +134,26 @@ test('from 100 columns on there is room for the pace and what is left', () => {
   const drawn = draw(at('runs'), RUNS, { columns: 110, rows: 24 })
   assert.match(drawn, /PAGES\/MIN +LEFT/)
   assert.match(drawn, /catalogue .* 12 +8–11 min/)
+})
+
+test('at every width each line fits, and the last column is whole', () => {
+  const long = 'a-source-with-a-name-that-is-longer-than-its-column-and-many-a-terminal'
+  const verdict = makeVerdict('c2e09188', { source: long })
+  const workers = ['c0ffee01', 'c0ffee02'].map((id) => makeWorker(id, { source: long }))
+  const views: [View, Snapshot, lastCell: RegExp][] = [
+    ['runs', runsSnapshot(makeRuns().map((run) => ({ ...run, source: long }))), /(ago|now)$/],
+    ['workers', workersSnapshot(workers), /(ago|now)$/],
+    ['recovery', makeSnapshot('recovery', browseVerdicts([verdict])), /R$/],
+  ]
+  for (const columns of [80, 100, 120, 200]) {
+    for (const [view, snapshot, lastCell] of views) {
+      const lines = draw(at(view), snapshot, { columns, rows: 24 }).split('\n')
+      for (const line of lines) assert.ok(widthOf(line) <= columns, `${columns}: ${line}`)
+      const rows = lines.filter((line) => line.includes('a-source'))
+      assert.ok(rows.length > 0, view)
+      for (const row of rows) assert.match(row, lastCell, `${view} at ${columns}`)
+    }
+  }
 })
 
 test('colour only repeats what the words say', () => {

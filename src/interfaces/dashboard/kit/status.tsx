@@ -1,14 +1,21 @@
-import { formatNumber } from '../model/format.ts'
+import { formatNumber, toneOfHealth, type Tone } from '../model/format.ts'
+import type { ListedRun } from '../shapes.ts'
 import { Icon, type IconName } from './icon.tsx'
 import { Link } from './link.tsx'
 
 /** A status, a health, a liveness or an action as a pill. `why` is the reason, for the pointer; pages also have it in text. */
-export function StatusPill(props: { is: string; why?: string | null; count?: number }) {
+export function StatusPill(props: {
+  is: string
+  why?: string | null
+  count?: number
+  /** Of a health: it has the colour of its severity. */
+  severity?: ListedRun['severity']
+}) {
   const { icon, tone } = styleOf(props.is)
   const label = labelOf(props.is)
   return (
     <Pill
-      tone={tone}
+      tone={toneOfHealth(props.severity, tone)}
       icon={icon}
       label={props.count === undefined ? label : `${formatNumber(props.count)} ${label}`}
       title={props.why ?? undefined}
@@ -30,9 +37,6 @@ export function Pill(props: {
   )
 }
 
-/** Colours of meaning: `busy` moves on, `quiet` is over or not begun. */
-export type Tone = 'good' | 'busy' | 'warn' | 'bad' | 'quiet'
-
 /** Nothing is a colour alone: icon, label and colour mean the same. */
 const STYLES: Readonly<Record<string, readonly [IconName, Tone, label?: string]>> = {
   // Runs
@@ -52,7 +56,7 @@ const STYLES: Readonly<Record<string, readonly [IconName, Tone, label?: string]>
   // Health of a live run
   healthy: ['pulse', 'good'],
   waiting: ['clock', 'quiet'],
-  paused: ['pause', 'warn'],
+  paused: ['pause', 'quiet'],
   orphaned: ['unlink', 'bad'],
   stalled: ['warning', 'warn'],
   dead: ['cross', 'bad'],

@@ -10,8 +10,9 @@ import { Section, useTitle } from '../kit/section.tsx'
 import { Empty, Failure, Loading } from '../kit/states.tsx'
 import { Table } from '../kit/table.tsx'
 import { useLive } from '../live.ts'
-import { formatNumber, plural, safe } from '../model/format.ts'
-import { Pill, Totals, type Tone } from '../kit/status.tsx'
+import { formatNumber, plural, safe, toneOfHealth } from '../model/format.ts'
+import { Pill, Totals } from '../kit/status.tsx'
+import { SourceState } from '../kit/source-state.tsx'
 import { useResource } from '../resource.ts'
 import { useHasRole } from '../session.ts'
 import { LIVENESS, RUN_STATUSES, type Alert, type Overview as Shape } from '../shapes.ts'
@@ -35,28 +36,30 @@ export function Overview() {
       <StatusHeadline overview={overview} />
       <LiveRuns overview={overview} />
       <Attention overview={overview} />
+      <Sources overview={overview} />
       <Charts />
       <SystemSummary overview={overview} />
     </>
   )
 }
 
-const STATE_STYLES: Readonly<Record<Shape['state'], { tone: Tone; icon: IconName }>> = {
-  stuck: { tone: 'bad', icon: 'unlink' },
-  attention: { tone: 'warn', icon: 'bell' },
-  well: { tone: 'good', icon: 'check' },
-  idle: { tone: 'quiet', icon: 'pause' },
+const STATE_ICONS: Readonly<Record<Shape['state'], IconName>> = {
+  stuck: 'unlink',
+  attention: 'bell',
+  well: 'check',
+  idle: 'pause',
 }
 
 /** "Is anything stuck?", and the button if something is. */
 function StatusHeadline({ overview }: { overview: Shape }) {
   const canAct = useHasRole('operator')
-  const { tone, icon } = STATE_STYLES[overview.state]
+  const { severity, state } = overview
+  const tone = toneOfHealth(severity, state === 'idle' ? 'quiet' : 'good')
   const { line, detail } = splitSummary(overview)
   return (
     <header class={`answer tone-${tone}`}>
       <span class="disc">
-        <Icon name={icon} size={26} />
+        <Icon name={STATE_ICONS[state]} size={26} />
       </span>
       <div class="fill">
         <h1 tabIndex={-1}>Is anything stuck?</h1>
@@ -185,6 +188,28 @@ function AttentionItem(props: Shape['attention'][number] & { alert: Alert | unde
       </div>
       <CopyCommand command={command} />
     </li>
+  )
+}
+
+/** What is paused, and what starts next. */
+function Sources({ overview: { sources } }: { overview: Shape }) {
+  if (sources.length === 0) return null
+  return (
+    <Section title="Paused and scheduled" note={plural(sources.length, 'source')}>
+      <ul class="list">
+        {sources.map((one) => (
+          <li key={one.source} class="row" data-row tabIndex={-1}>
+            <Link to={`/runs?source=${encodeURIComponent(one.source)}`} class="row-link">
+              {safe(one.source)}
+            </Link>
+            <span class="fill">
+              <SourceState of={one} />
+            </span>
+            <ActionButtons actions={one.actions} size="small" />
+          </li>
+        ))}
+      </ul>
+    </Section>
   )
 }
 
