@@ -8,7 +8,14 @@ import { getRequestListener } from '@hono/node-server'
 import express from 'express'
 import fastify from 'fastify'
 import { Hono } from 'hono'
-import { createHandler, toFastifyPlugin, toNodeHandler, type Access, type Handler } from './http.ts'
+import {
+  createHandler,
+  toFastifyPlugin,
+  toNodeHandler,
+  type Access,
+  type Handler,
+  type HandlerOptions,
+} from './http.ts'
 import { open } from './interfaces/library/unstuck.ts'
 import { assertMountedServer } from './testing/assert-mounted-server.ts'
 import { sqliteEngine, temporaryFolder } from './testing/sqlite-engine.ts'
@@ -124,3 +131,53 @@ test('the result of access is validated, and an error in it denies access', asyn
   assert.equal(await ask(() => ({ name: '', role: 'admin' })), 401)
   assert.equal(await ask(() => Promise.reject(new Error('no session store'))), 503)
 })
+
+test('a caller that access rejects is told whom to ask, and nothing about tokens', async () => {
+  await using database = await sqliteEngine.fresh()
+  const ask = async (options: Partial<HandlerOptions>, path: string, init?: RequestInit) => {
+    const handler = createHandler({ db: database.url, log: () => {}, ...options })
+    const response = await handler.fetch(new Request(`http://localhost${path}`, init))
+    await handler.close()
+    const { error, login } = (await response.json()) as any
+    assert.doesNotMatch(error.message, /tokens (add|list|remove)/)
+    return { status: response.status, message: error.message as string, login }
+  }
+  const denied: Access = () => null
+  const rejected = await ask({ access: denied }, '/api/session')
+  assert.equal(rejected.status, 401)
+  assert.match(rejected.message, /Log in to the application .* ask its operator .*role/)
+  assert.doesNotMatch(rejected.message, /token/i)
+  assert.deepEqual(rejected.login, { by: ['access'], url: null })
+
+  const withUrl = await ask({ access: denied, loginUrl: '/sign-in' }, '/api/session')
+  assert.match(withUrl.message, /Log in at \/sign-in/)
+  assert.deepEqual(withUrl.login, { by: ['access'], url: '/sign-in' })
+
+  const both = await ask({ access: denied, tokens: 'tokens.json' }, '/api/session')
+  assert.match(both.message, /Authorization: Bearer TOKEN/)
+  assert.deepEqual(both.login, { by: ['access', 'token'], url: null })
+
+  const inAddress = await ask({ access: denied }, '/api/session?token=x')
+  assert.match(inAddress.message, /never part of the address/)
+
+  const post = {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', origin: 'http://localhost' },
+    body: '{"token":"x"}',
+  }
+  assert.match((await ask({ access: denied }, '/api/login', post)).message, /takes no tokens/)
+
+  const viewer: Access = () => ({ name: 'maria', role: 'viewer' })
+  const forbidden = await ask({ access: viewer }, '/api/recovery', { ...post, body: '{}' })
+  assert.equal(forbidden.status, 403)
+  assert.match(forbidden.message, /role operator, and you have viewer.* ask its operator/)
+})
+
+for (const loginUrl of ['javascript:alert(1)', '//evil.example', 'login', 'data:text/html,x', '']) {
+  test(`loginUrl is a path or an http address: ${JSON.stringify(loginUrl)} is refused`, () => {
+    assert.throws(() => createHandler({ access, loginUrl }), {
+      code: 'E_USAGE',
+      message: /loginUrl/,
+    })
+  })
+}

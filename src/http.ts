@@ -18,7 +18,11 @@ import type { Store } from './core/store/store.ts'
 import { DATABASE_FIELDS, loadSettings, type DatabaseOptions } from './app/config.ts'
 import type { Settings } from './contracts/settings.ts'
 import { createApp } from './interfaces/http/app.ts'
-import { normalizeBasePath, requireAccessOption } from './interfaces/http/mount-options.ts'
+import {
+  checkLoginUrl,
+  normalizeBasePath,
+  requireAccessOption,
+} from './interfaces/http/mount-options.ts'
 import type { Access } from './interfaces/http/auth.ts'
 import { handleNodeRequest, type Peer } from './lib/http/node-adapter.ts'
 import { TokenFile } from './app/tokens.ts'
@@ -34,6 +38,8 @@ export type HandlerOptions = DatabaseOptions & {
   basePath?: string | undefined
   /** Returns the user of a request, by the sessions of your server; null: no user. @default `tokens` alone */
   access?: Access | undefined
+  /** The login page of your server, for users that `access` rejects: a path, or an http address. @default none */
+  loginUrl?: string | undefined
   /** The file that `unstuck tokens add` writes. @default `access` alone */
   tokens?: string | undefined
   /** Refuses every change. @default false */
@@ -49,6 +55,7 @@ const OPTIONS: Fields = {
   unstuck: optional(ANYTHING),
   basePath: optional(STRING),
   access: optional(FUNCTION),
+  loginUrl: optional(STRING),
   tokens: optional(STRING),
   readOnly: optional(BOOLEAN),
   trustProxy: optional(BOOLEAN),
@@ -75,17 +82,26 @@ export interface Handler extends AsyncDisposable {
  * @example express().use('/unstuck', toNodeHandler(createHandler({ basePath: '/unstuck', access })))
  */
 export function createHandler(options: HandlerOptions): Handler {
-  const { access, tokens, readOnly = false, trustProxy = false, log = logToStderr } = options
+  const {
+    access,
+    tokens,
+    loginUrl,
+    readOnly = false,
+    trustProxy = false,
+    log = logToStderr,
+  } = options
   requireAccessOption('createHandler', options)
   checkCall('createHandler()', options, OPTIONS)
   const logLine = (line: string): void => void log(line)
   const basePath = normalizeBasePath(options.basePath ?? '')
+  checkLoginUrl(loginUrl)
   const settings = lazySettings(options)
   const store = lazyStore(options, settings, logLine)
   const app = createApp({
     auth: {
       tokens: tokens === undefined ? null : new TokenFile(tokens, undefined, logLine),
       access,
+      loginUrl,
       isPrivate: false,
       isKnownHost: null,
       trustProxy,

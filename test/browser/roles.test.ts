@@ -6,12 +6,13 @@ import {
   type HttpTestContext,
   type HttpTestOptions,
 } from '../../src/testing/http-test-context.ts'
+import type { User } from '../../src/interfaces/http/auth.ts'
 import { BrowserSession, type Tab } from './browser.ts'
 import { startShowcaseSite, type ShowcaseSite } from './pages.ts'
 
 /** Everything that changes something starts with one of these. */
 const ACTION_LABELS =
-  /^(Recover|Clean|Retry|Cancel|Resume|Reset|Unpark|Park|Rewind|Revert|Delete)\b/
+  /^(Recover|Clean|Retry|Plan|Acknowledge|Cancel|Resume|Reset|Unpark|Park|Rewind|Revert|Delete)\b/
 
 describe('users see what their role allows', { skip: noChromium }, () => {
   let session: BrowserSession
@@ -67,6 +68,27 @@ describe('users see what their role allows', { skip: noChromium }, () => {
     await page.context().addCookies(copy)
     await page.goto('/runs')
     await page.waitForURL(/\/login/)
+  })
+
+  test('whom an application rejects gets its login, and no word about tokens', async () => {
+    let user: User | null = null
+    const auth = { tokens: null, isPrivate: false, access: () => user, loginUrl: '/sign-in' }
+    await using ctx = await door({ tokens: false, auth })
+    await using tab = await session.open(ctx.url)
+    const { page } = tab
+    await page.goto('/runs')
+    await page.waitForURL(/\/login\?next=/)
+    await page.getByText('decides who may use it').waitFor()
+    assert.doesNotMatch(await page.locator('main').innerText(), /token/i)
+    const link = page.getByRole('link', { name: 'Log in' })
+    assert.equal(await link.getAttribute('href'), '/sign-in')
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await page.getByRole('alert').getByText('still not let in').waitFor()
+
+    user = { name: 'maria', role: 'viewer' }
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await page.waitForURL(/\/runs$/)
+    await page.getByRole('link', { name: site.showcase.sources.flights }).first().waitFor()
   })
 
   test('two servers on one host have a session each', async () => {

@@ -7,17 +7,20 @@ import type { Session } from './shapes.ts'
 const session = observable<Session | null>(null)
 const failed = observable<ApiError | null>(null)
 
-/** Loads the session: at the start, and again after a login. */
-export async function loadSession(): Promise<void> {
+/** Loads the session: at the start, and again after a login. Returns whether there is one. */
+export async function loadSession(): Promise<boolean> {
   try {
     const answer = await get<Session>('/api/session')
     setClock(answer.now)
     session.set(answer)
     failed.set(null)
+    return true
   } catch (error) {
     if (!(error instanceof ApiError)) throw error
     failed.set(error)
+    if (error.status === 401) session.set(null)
     if (error.isTransient) setTimeout(() => void loadSession(), 2_000)
+    return false
   }
 }
 

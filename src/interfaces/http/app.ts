@@ -23,6 +23,7 @@ import { ITEM_ROUTES } from './routes/items.ts'
 import { OVERVIEW_ROUTES } from './routes/overview.ts'
 import { RECOVERY_ROUTES } from './routes/recovery.ts'
 import { RUN_ACTION_ROUTES } from './routes/run-actions.ts'
+import { SOURCE_ACTION_ROUTES } from './routes/source-actions.ts'
 import { RUN_ROUTES } from './routes/runs.ts'
 import { TARGET_ROUTES } from './routes/targets.ts'
 import { readiness, logIn, logOut, SESSION_ROUTES } from './session-routes.ts'
@@ -182,6 +183,7 @@ export async function loadRoutes(): Promise<readonly Route<any, any, any, any>[]
     ...OVERVIEW_ROUTES,
     ...RUN_ROUTES,
     ...RUN_ACTION_ROUTES,
+    ...SOURCE_ACTION_ROUTES,
     ...TARGET_ROUTES,
     ...RECOVERY_ROUTES,
     ...DEAD_LETTER_ROUTES,

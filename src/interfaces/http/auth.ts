@@ -10,6 +10,8 @@ import {
   tooManyRequests,
   unauthorized,
   wrongOrigin,
+  wrongToken,
+  type Login,
 } from './http-error.ts'
 import { HttpError } from '../../lib/http/errors.ts'
 import type { Peer } from '../../lib/http/node-adapter.ts'
@@ -41,6 +43,8 @@ export type User = {
 export type AuthOptions = {
   readonly tokens: TokenFile | null
   readonly access?: Access | undefined
+  /** The login page of the application that decides with `access`. */
+  readonly loginUrl?: string | undefined
   /** A shorter timeout, for tests. */
   readonly accessTimeoutMs?: number
   /** Only this machine can reach the server: local callers are admin until there is a token. */
@@ -79,6 +83,14 @@ export class Auth {
     return this.#options.readOnly
   }
 
+  get #login(): Login {
+    const { access, tokens, loginUrl = null } = this.#options
+    return {
+      by: [...(access ? ['access' as const] : []), ...(tokens ? ['token' as const] : [])],
+      url: loginUrl,
+    }
+  }
+
   checkHost(request: Request): void {
     const { isKnownHost } = this.#options
     if (isKnownHost && !isKnownHost(request.headers.get('host') ?? '')) throw misdirected()
@@ -86,16 +98,17 @@ export class Auth {
 
   /** Returns the caller. Throws if it is not authenticated, or if a page of another site sent the request. */
   async identify(request: Request, peer: Peer): Promise<Caller> {
-    if (new URL(request.url).searchParams.has('token')) throw tokenInAddress()
+    if (new URL(request.url).searchParams.has('token')) throw tokenInAddress(this.#login)
     const caller = await this.#callerOf(request, peer)
-    if (!caller) throw this.#isOpenToLocal() && isForwarded(request) ? notLocal() : unauthorized()
+    if (!caller)
+      throw this.#isOpenToLocal() && isForwarded(request) ? notLocal() : unauthorized(this.#login)
     if (!hasExplicitCredentials(request, caller)) checkOrigin(request, this.#originOf(request))
     peer.trust?.()
     return caller
   }
 
   requireRole(caller: Caller, needed: Role): void {
-    if (!hasRole(caller.role, needed)) throw forbidden(needed, caller.role)
+    if (!hasRole(caller.role, needed)) throw forbidden(needed, caller)
   }
 
   /** Throws if the caller makes too many changes, or the server is read-only. */
@@ -141,7 +154,7 @@ export class Auth {
       (isLocal ? null : this.#logins.take(address ?? '')) ??
       (token ? this.#mutations.take(`cookie ${token.name}`) : null)
     if (tooMany) throw tooManyRequests(tooMany.afterSeconds, 'attempts to log in')
-    if (!token) throw wrongToken()
+    if (!token) throw wrongToken(this.#login)
     const before = this.#sessionIn(request)
     if (before !== null) await this.#sessions.end(before)
     const cookie = sessionCookie(await this.#sessions.create(token), this.#scopeOf(request))
@@ -214,14 +227,6 @@ export class UnrecordedError extends HttpError {
   constructor({ status, code, message, headers }: HttpError) {
     super(status, code, message, { headers })
   }
-}
-
-function wrongToken(): HttpError {
-  return new HttpError(
-    401,
-    'UNAUTHORIZED',
-    'This is not a token of this server, or no longer. `unstuck tokens list` shows their names, `unstuck tokens add NAME` makes one.',
-  )
 }
 
 /** Returns true for credentials in a header that no browser adds by itself. */

@@ -1,15 +1,42 @@
 import { PlanChangedError, StoreUnavailableError, UnstuckError } from '../../core/model/errors.ts'
 import { redact } from '../../core/model/redact.ts'
 import type { BodyErrors } from '../../lib/http/body.ts'
+import type { Caller } from '../../contracts/route.ts'
 import { HttpError } from '../../lib/http/errors.ts'
+import type { Role } from '../../lib/http/role.ts'
 import type { CallErrors } from '../../lib/http/route.ts'
 
-export function unauthorized(): HttpError {
+/** How callers of a server log in; `url`: the login page of the application that the handler is part of, if it was given. */
+export type Login = { readonly by: readonly ('access' | 'token')[]; readonly url: string | null }
+
+const HEADERS = { 'www-authenticate': 'Bearer' }
+
+export function unauthorized(login: Login): HttpError {
+  const message = login.by.includes('access')
+    ? rejectedByAccess(login)
+    : 'This needs a token: log in, or send the header "Authorization: Bearer TOKEN". `unstuck tokens add NAME` makes one.'
+  return new HttpError(401, 'UNAUTHORIZED', message, { headers: HEADERS, details: { login } })
+}
+
+function rejectedByAccess({ by, url }: Login): string {
+  return (
+    'The application that this is part of did not let the request in. ' +
+    `Log in ${url === null ? 'to the application' : `at ${url}`} first. ` +
+    'If you are logged in, ask its operator for a role: viewer, operator or admin.' +
+    (by.includes('token') ? ' A program sends the header "Authorization: Bearer TOKEN".' : '')
+  )
+}
+
+/** No token has this value. */
+export function wrongToken(login: Login): HttpError {
+  if (!login.by.includes('token')) {
+    const message = `This server takes no tokens. ${rejectedByAccess(login)}`
+    return new HttpError(401, 'UNAUTHORIZED', message, { headers: HEADERS, details: { login } })
+  }
   return new HttpError(
     401,
     'UNAUTHORIZED',
-    'This needs a token: log in, or send the header "Authorization: Bearer TOKEN". `unstuck tokens add NAME` makes one.',
-    { headers: { 'www-authenticate': 'Bearer' } },
+    'This is not a token of this server, or no longer. `unstuck tokens list` shows their names, `unstuck tokens add NAME` makes one.',
   )
 }
 
@@ -20,27 +47,27 @@ export function notLocal(): HttpError {
     'UNAUTHORIZED',
     'This request came through a proxy, so it is not local and needs a token. Make one on the server with ' +
       '`unstuck tokens add NAME --role operator`, then log in with it, or send the header "Authorization: Bearer TOKEN".',
-    { headers: { 'www-authenticate': 'Bearer' } },
+    { headers: HEADERS },
   )
 }
 
 /** A token in a URL would be kept in histories and logs. */
-export function tokenInAddress(): HttpError {
+export function tokenInAddress({ by }: Login): HttpError {
   return new HttpError(
     401,
     'UNAUTHORIZED',
-    'A token is never part of the address, where logs and histories keep it: send the header "Authorization: Bearer TOKEN". ' +
-      'Take this one away with `unstuck tokens remove`.',
-    { headers: { 'www-authenticate': 'Bearer' } },
+    'A token is never part of the address, where logs and histories keep it: send the header "Authorization: Bearer TOKEN".' +
+      (by.includes('token') ? ' Take this one away with `unstuck tokens remove`.' : ''),
+    { headers: HEADERS },
   )
 }
 
-export function forbidden(needed: string, has: string): HttpError {
-  return new HttpError(
-    403,
-    'FORBIDDEN',
-    `This needs the role ${needed}, and your token has ${has}. Ask for another one: unstuck tokens add NAME --role ${needed}`,
-  )
+export function forbidden(needed: Role, { role, by }: Caller): HttpError {
+  const message =
+    by === 'access'
+      ? `This needs the role ${needed}, and you have ${role}. The application that this is part of gives the roles: ask its operator for another one.`
+      : `This needs the role ${needed}, and your token has ${role}. Ask for another one: unstuck tokens add NAME --role ${needed}`
+  return new HttpError(403, 'FORBIDDEN', message)
 }
 
 export function readOnly(): HttpError {

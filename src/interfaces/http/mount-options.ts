@@ -13,6 +13,15 @@ export function normalizeBasePath(path: string): string {
   )
 }
 
+/** Throws unless it is a path, or an http address: the dashboard links to it. */
+export function checkLoginUrl(url: string | undefined): void {
+  if (url === undefined || /^\/(?![/\\])/.test(url)) return
+  if (/^https?:\/\//.test(url) && URL.canParse(url)) return
+  throw new UsageError(
+    `loginUrl is the login page of your server, as in '/login' or 'https://example.com/login', not ${JSON.stringify(url)}.`,
+  )
+}
+
 /** Throws unless `access` or `tokens` is given: a handler denies access by default. */
 export function requireAccessOption(
   functionName: string,
