@@ -2,8 +2,10 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import {
   cpSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   symlinkSync,
@@ -14,11 +16,14 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join, relative } from 'node:path'
 import process from 'node:process'
+import { DatabaseSync } from 'node:sqlite'
 import { text } from 'node:stream/consumers'
+import { setTimeout as delay } from 'node:timers/promises'
 import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { publint } from 'publint'
 import { formatMessage } from 'publint/utils'
+import { findOldNode } from '../src/testing/old-node.ts'
 import { isLong } from '../src/testing/long-tests.ts'
 import { createDatabase } from '../src/testing/postgres.ts'
 
@@ -32,7 +37,8 @@ const MODULES = join(ROOT, 'node_modules')
 const folder = mkdtempSync(join(tmpdir(), 'unstuck-package-'))
 const app = join(folder, 'app')
 const PAGES = 3
-const CITIES = ['los-angeles', 'austin', 'miami']
+const CITIES = ['los-angeles', 'austin', 'miami', 'denver', 'boston', 'tampa']
+const TARGETS = CITIES.length * 3
 
 let tarball: string
 let files: string[]
@@ -49,7 +55,7 @@ describe('the package, installed into an empty folder', { concurrency: 4 }, () =
     writeFileSync(join(app, 'package.json'), '{ "private": true, "type": "module" }')
     await install()
     site = await openSite()
-    for (const [name, code] of codeOfReadme()) writeFileSync(join(app, name), code)
+    for (const [name, code] of codeOfReadme(site)) writeFileSync(join(app, name), code)
   })
   after(() => {
     site?.close()
@@ -68,6 +74,7 @@ describe('the package, installed into an empty folder', { concurrency: 4 }, () =
       'docs/reference/errors.md',
       'bin/unstuck.js',
       'bin/check-runtime.js',
+      'bin/assert-runtime.js',
       'dist/index.js',
       'dist/index.d.ts',
       'dist/core/heartbeat/thread.js',
@@ -80,14 +87,14 @@ describe('the package, installed into an empty folder', { concurrency: 4 }, () =
     }
     const strays = files.filter(
       (file) =>
-        !/^package\/(package\.json|README\.md|LICENSE|CHANGELOG\.md|AGENTS\.md|SECURITY\.md|(bin|dist|docs|examples\/init)\/)/.test(
+        !/^package\/(package\.json|README\.md|LICENSE|CHANGELOG\.md|AGENTS\.md|SECURITY\.md|(bin|dist|docs|examples)\/)/.test(
           file,
         ) ||
-        (!file.startsWith('package/examples/init/') &&
+        (!file.startsWith('package/examples/') &&
           /\.test\.|\/testing\/|\/conformance\/|(?<!\.d)\.ts$|\.db$/.test(file)),
     )
     assert.deepEqual(strays, [])
-    assert.ok(files.length <= 405, `${files.length} files`)
+    assert.ok(files.length <= 440, `${files.length} files`)
   })
 
   test('S29 its bill of materials has all that it installs, and no address of a registry', async () => {
@@ -134,6 +141,51 @@ describe('the package, installed into an empty folder', { concurrency: 4 }, () =
     assert.match(written, /^ {2}written +Dockerfile /m)
   })
 
+  const old = findOldNode()
+  test(
+    'importing any part of it on an old Node names the version that is needed',
+    { skip: old ? false : 'there is no Node older than 24.15 on this machine' },
+    async () => {
+      const { exports } = installed<{ exports: Record<string, unknown> }>()
+      const parts = Object.keys(exports).filter((part) => part !== './package.json')
+      assert.ok(parts.length >= 5)
+      for (const part of parts) {
+        const name = part.replace('.', 'unstuck')
+        const imported = ['--input-type=module', '-e', `import '${name}'`]
+        const { code, stderr } = await run(old!, imported)
+        assert.equal(code, 1, name)
+        assert.match(stderr, /^Error: unstuck needs Node 24\.15 or newer; this is v[\d.]+\./m, name)
+        assert.doesNotMatch(stderr, /SyntaxError|ERR_/, name)
+        assert.equal((await run(process.execPath, imported)).stderr, '', name)
+      }
+      ok(await run(process.execPath, ['-e', "require('unstuck')"]))
+      const required = await run(old!, ['-e', "require('unstuck')"])
+      assert.match(required.stderr, /unstuck needs Node 24\.15 or newer|ERR_REQUIRE_ESM/)
+    },
+  )
+
+  test('in a package of `npm init -y` it names both ways to make a crawl a module', async () => {
+    const plain = join(app, 'plain')
+    mkdirSync(plain)
+    writeFileSync(join(plain, 'package.json'), '{ "type": "commonjs" }')
+    cpSync(join(app, 'crawl.ts'), join(plain, 'crawl.ts'))
+    const { code, stderr } = await unstuck(['work', 'plain/crawl.ts', '--drain'])
+    assert.equal(code, 2, stderr)
+    assert.match(
+      stderr,
+      /plain\/package\.json has no "type": "module"\. Add it with .* crawl\.mts\./,
+    )
+  })
+
+  test('it names documentation where it is installed', async () => {
+    const database = join(folder, 'notes.db')
+    new DatabaseSync(database).exec('CREATE TABLE notes (id integer PRIMARY KEY)')
+    const { stdout } = await unstuck(['adopt', '--db', `sqlite:${database}`])
+    const guide = /To write a mapping by hand: (\S+)\.\n/.exec(stdout)?.[1] ?? stdout
+    assert.equal(guide, 'node_modules/unstuck/docs/guides/adopted-tables.md')
+    assert.ok(existsSync(join(app, guide)))
+  })
+
   test('its types work there, and find a mistake', async () => {
     writeFileSync(join(app, 'wrong.ts'), INVALID_CRAWL)
     const right = await tsc(['crawl.ts', 'nightly.ts', 'unstuck.config.ts'])
@@ -161,6 +213,39 @@ describe('the package, installed into an empty folder', { concurrency: 4 }, () =
       }
     },
   )
+
+  test("two terminals share the README's crawl", async () => {
+    const code = readFileSync(join(app, 'crawl.ts'), 'utf8')
+    const concurrency = Number(/concurrency: (\d+)/.exec(code)?.[1])
+    // No page is answered before more are asked for than one process has in flight.
+    const shared = Promise.withResolvers<void>()
+    let asked = 0
+    const held = Promise.race([shared.promise, delay(30_000, undefined, { ref: false })])
+    const slow = await openSite(() => {
+      if (++asked > concurrency) shared.resolve()
+      return held
+    })
+    try {
+      const [, shop] = codeOfReadme(slow).find(([name]) => name === 'crawl.ts')!
+      writeFileSync(join(app, 'shared.ts'), shop)
+      const env = { UNSTUCK_DB: `sqlite:${join(folder, 'shared.db')}` }
+      const journals = [1, 2].map((n) => join(folder, `terminal-${n}`))
+      const work = (journal: string) =>
+        unstuck(['work', 'shared.ts', '--drain', '--journal', journal], env)
+      for (const ended of await Promise.all(journals.map(work))) {
+        ok(ended)
+        assert.doesNotMatch(ended.stderr, / 0 of 0 targets/)
+      }
+      const pages = journals.map((journal) => countSaved(journal))
+      assert.ok(
+        pages.every((count) => count > 0),
+        `saved by each terminal: ${pages}`,
+      )
+      assert.equal(pages[0]! + pages[1]!, TARGETS * PAGES)
+    } finally {
+      slow.close()
+    }
+  })
 
   test("the README's run in one's own code goes from begin to succeed", async () => {
     const env = { UNSTUCK_DB: `sqlite:${join(folder, 'nightly.db')}` }
@@ -227,10 +312,16 @@ async function assertCrawl(env: Record<string, string>): Promise<void> {
     .trim()
     .split('\n')
   const items = lines.map((line) => JSON.parse(line) as { url: string; version: number })
-  assert.equal(items.length, CITIES.length * PAGES * 2)
+  assert.equal(items.length, TARGETS * PAGES * 2)
   assert.ok(items.every(({ version }) => version === 1))
   const [last] = await runs(env)
-  assert.deepEqual([last?.['status'], last?.['done']], ['succeeded', CITIES.length])
+  assert.deepEqual([last?.['status'], last?.['done']], ['succeeded', TARGETS])
+}
+
+/** How many pages the workers of a folder of journals saved. */
+function countSaved(journal: string): number {
+  const lines = readdirSync(journal).map((file) => readFileSync(join(journal, file), 'utf8'))
+  return lines.join('').match(/"type":"page_complete"/g)?.length ?? 0
 }
 
 async function runs(env: Record<string, string>): Promise<Record<string, unknown>[]> {
@@ -241,7 +332,7 @@ async function runs(env: Record<string, string>): Promise<Record<string, unknown
 }
 
 /** The blocks that say at their top which file they are, with this site in place of those that do not exist. */
-function codeOfReadme(): [name: string, code: string][] {
+function codeOfReadme(site: Server): [name: string, code: string][] {
   const blocks = ['README.md', 'docs/reference/configuration.md'].flatMap((file) => {
     const markdown = readFileSync(join(ROOT, file), 'utf8')
     return [...markdown.matchAll(/^```ts\n\/\/ (\S+\.ts)\n([^]*?)^```$/gm)]
@@ -251,7 +342,7 @@ function codeOfReadme(): [name: string, code: string][] {
 }
 
 /** Lists companies page by page, and tenders. */
-async function openSite(): Promise<Server> {
+async function openSite(before: () => Promise<void> = async () => {}): Promise<Server> {
   const server = createServer((request, response) => {
     const { pathname, searchParams, origin } = new URL(
       request.url!,
@@ -267,7 +358,7 @@ async function openSite(): Promise<Server> {
           })),
           next: page < PAGES ? `${origin}${pathname}?page=${page + 1}` : null,
         }
-    response.end(JSON.stringify(answer))
+    void before().then(() => response.end(JSON.stringify(answer)))
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return server

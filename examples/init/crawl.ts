@@ -14,8 +14,10 @@ export default defineCrawl({
 
   // What there is to crawl. Asked when a new run starts; the same key twice is one target.
   *targets() {
-    for (const city of ['lisbon', 'oslo', 'quito']) {
-      yield { key: `cafes/${city}`, group: city, url: `/cafes/${city}?page=1` }
+    for (const kind of ['bars', 'cafes', 'museums']) {
+      for (const city of ['hanoi', 'lisbon', 'oslo', 'quito']) {
+        yield { key: `${kind}/${city}`, group: city, url: `/${kind}/${city}?page=1` }
+      }
     }
   },
 
@@ -26,7 +28,7 @@ export default defineCrawl({
     const listing = (await response.json()) as Listing
     return {
       // Seen again, an item is updated and not doubled.
-      items: listing.cafes.map(({ url, name }) => ({ url, data: { name } })),
+      items: listing.places.map(({ url, name }) => ({ url, data: { name } })),
       next: listing.next, // the next page's address; null: this target is done
       pageTarget: listing.pages,
     }
@@ -46,21 +48,22 @@ export default defineCrawl({
 
 // The site. With one of your own to crawl, all below goes away.
 
-type Listing = { cafes: { url: string; name: string }[]; next: string | null; pages: number }
+type Listing = { places: { url: string; name: string }[]; next: string | null; pages: number }
 
-const PAGES = 4
+const PAGES = 8
+const ANSWERS_AFTER_MS = 500
 let siteAddress = ''
 
 const site = createServer((request, response) => {
   const { pathname, searchParams } = new URL(request.url ?? '/', 'http://site.example')
   const page = Number(searchParams.get('page'))
   const listing: Listing = {
-    cafes: [1, 2, 3].map((n) => ({
+    places: [1, 2, 3].map((n) => ({
       url: `https://site.example${pathname}/${page}-${n}`,
-      name: `Café ${page}-${n}`,
+      name: `Place ${page}-${n}`,
     })),
     next: page < PAGES ? `${pathname}?page=${page + 1}` : null,
     pages: PAGES,
   }
-  setTimeout(() => response.end(JSON.stringify(listing)), 50)
+  setTimeout(() => response.end(JSON.stringify(listing)), ANSWERS_AFTER_MS)
 })

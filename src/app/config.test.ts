@@ -162,13 +162,26 @@ for (const [what, text, expected] of [
   })
 }
 
-test('a config that Node does not read as a module is refused with what to call it', async () => {
-  using folder = temporaryFolder()
-  writeFileSync(join(folder.path, 'package.json'), '{ "type": "commonjs" }')
-  writeFileSync(join(folder.path, 'unstuck.config.ts'), 'export default {}')
-  const message = /"type": "module"\. Add it, or name the file unstuck\.config\.mts\.$/
-  await assert.rejects(loadSettings(folder.path), { code: 'E_USAGE', message })
-})
+for (const [what, text] of [
+  ['a default export', 'export default {}'],
+  ['an import', "import 'node:path'"],
+  ['a top-level await', 'const db: string = await "x"'],
+] as const) {
+  test(`a config with ${what} in a CommonJS package is refused with both ways to change that`, async () => {
+    using folder = temporaryFolder()
+    const manifest = join(folder.path, 'package.json')
+    writeFileSync(manifest, '{ "type": "commonjs" }')
+    writeFileSync(join(folder.path, 'unstuck.config.ts'), text)
+    await assert.rejects(loadSettings(folder.path), (error: Error) => {
+      assert.ok(error.message.includes(`${manifest} has no "type": "module"`), error.message)
+      assert.match(
+        error.message,
+        /`npm pkg set type=module`, or name the file unstuck\.config\.mts\.$/,
+      )
+      return true
+    })
+  })
+}
 
 test('a run started with settings that contradict the config is assessed with its own', async () => {
   const settings = await makeSettings({ policies: { p: { lease: '15s' } } }, 'unstuck.config.ts')

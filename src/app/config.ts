@@ -1,10 +1,9 @@
 import { dirname, resolve } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import * as v from 'valibot'
 import type { ConfigContext, ConfigSection, Secret, Settings } from '../contracts/settings.ts'
 import { CONNECTIONS_MISTAKE, isConnections } from '../core/model/limits.ts'
 import { addressMistake } from '../lib/files/database-address.ts'
-import { messageOf, UsageError } from '../core/model/errors.ts'
+import { UsageError } from '../core/model/errors.ts'
 import { isObject, optional, STRING, type Fields } from '../core/model/fields.ts'
 import { NON_EMPTY_STRING } from '../lib/validate/fields.ts'
 import { DEFAULT_POLICY, type Policy } from '../core/model/policy.ts'
@@ -26,6 +25,7 @@ import {
   type AlertOptions,
   type ChannelOptions,
 } from '../features/index.ts'
+import { importModule } from './import-module.ts'
 import { findConfig } from '../lib/files/config-file.ts'
 import { object, validate } from '../lib/validate/validate.ts'
 import { traceSettings } from '../presenters/policy-settings.ts'
@@ -85,23 +85,8 @@ export async function loadSettings(
   return makeSettings(path === null ? {} : await importConfig(path), path)
 }
 
-const TYPE_STRIPPING_HINT =
-  'Node runs it as it is: imports need their file extension, and enum, namespace and parameter properties are not there.'
-const MODULE_TYPE_HINT =
-  'Its package.json has no "type": "module". Add it, or name the file unstuck.config.mts.'
-
 async function importConfig(path: string): Promise<unknown> {
-  let module: { default?: unknown }
-  try {
-    module = await import(pathToFileURL(path).href)
-  } catch (error) {
-    const message = messageOf(error)
-    const isNotModule = /outside a module|Unexpected token 'export'/.test(message)
-    throw new UsageError(
-      `${path} could not be loaded: ${message}\n${isNotModule ? MODULE_TYPE_HINT : TYPE_STRIPPING_HINT}`,
-      { cause: error },
-    )
-  }
+  const module = await importModule(path)
   if (module.default === undefined) {
     throw new UsageError(
       `${path} has no default export. Write \`export default defineConfig({ … })\`.`,

@@ -51,19 +51,40 @@ const moduleUrls: Plugin = {
   },
 }
 
+/**
+ * An old Node links and parses everything before it evaluates the first module, which throws one sentence about its
+ * version. So names that Node got lately are read from the module when it is evaluated, not linked.
+ */
+const linksOnOldNodes: Plugin = {
+  name: 'links-on-old-nodes',
+  renderChunk(code, { fileName, isEntry, name }) {
+    const linked = code.replaceAll(
+      /^import \{ ([^}]+) \} from "(node:[\w/]+)";$/gm,
+      (_, names: string, module: string) => {
+        const namespace = module.replaceAll(/\W/g, '_')
+        return `import * as ${namespace} from "${module}";\nconst { ${names.replaceAll(' as ', ': ')} } = ${namespace};`
+      },
+    )
+    const isChecked = isEntry && EXPORTS.includes(name) && name !== 'next-edge'
+    const check = posix.relative(posix.dirname(`dist/${fileName}`), 'bin/assert-runtime.js')
+    return { code: isChecked ? `import "${check}";\n${linked}` : linked, map: null }
+  },
+}
+
 async function bundle(): Promise<void> {
   const entries = [...EXPORTS, ...STARTED].map((name) => [name, join(SRC, `${name}.ts`)] as const)
   await build({
     configFile: false,
     logLevel: 'warn',
     root: SRC,
-    plugins: [moduleUrls],
+    plugins: [moduleUrls, linksOnOldNodes],
     ssr: { external: true },
     build: {
       ssr: true,
       outDir: OUT,
       emptyOutDir: true,
-      target: 'node24',
+      // What an old Node can parse too.
+      target: 'es2022',
       minify: false,
       rolldownOptions: {
         input: Object.fromEntries(entries),
@@ -72,13 +93,15 @@ async function bundle(): Promise<void> {
           codeSplitting: { groups: [{ name: MODEL, test: /src\/core\/model\// }] },
           entryFileNames: '[name].js',
           // Named after the last of its modules, which imports the others.
-          chunkFileNames: ({ name, moduleIds: [...ids] }) =>
-            `chunks/${name === MODEL ? name : (nameOf(ids.pop()) ?? name)}.js`,
+          chunkFileNames: ({ name, moduleIds: ids }) =>
+            `chunks/${name === MODEL ? name : (nameOf(ids.findLast(isOwn)) ?? name)}.js`,
         },
       },
     },
   })
 }
+
+const isOwn = (id: string): boolean => id.startsWith(SRC)
 
 /** `core-store-open` of `src/core/store/open.ts`. */
 function nameOf(module: string | undefined): string | undefined {

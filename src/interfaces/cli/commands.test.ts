@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { COMMANDS, resolveCommand } from './commands.ts'
 import type { CommandEntry } from '../../contracts/command.ts'
+import type { Option } from '../../contracts/options.ts'
 
 type Leaf = Extract<CommandEntry, { load: unknown }>
 
@@ -20,4 +21,45 @@ for (const entry of leaves(COMMANDS)) {
 test('the command is found in arguments with mistakes', () => {
   assert.deepEqual(resolveCommand(['--db', 'x', 'journal', 'read', '--typ']), ['journal', 'read'])
   assert.deepEqual(resolveCommand(['statsu']), [])
+})
+
+test('a flag has one meaning: one description, one value and one short form in all commands', async () => {
+  const meanings = new Map<string, Map<string, string[]>>()
+  for (const entry of leaves(COMMANDS)) {
+    for (const [name, flag] of Object.entries<Option<unknown>>(
+      (await entry.load()).command.options ?? {},
+    )) {
+      // With several values the description is in the plural.
+      const key = `${flag.negated ? 'no-' : ''}${name}${flag.many ? ' (several)' : ''}`
+      const value = flag.choices ? 'choice' : flag.value
+      const meaning = JSON.stringify([flag.description, value, flag.short ?? null])
+      const known = meanings.get(key) ?? new Map<string, string[]>()
+      meanings.set(key, known.set(meaning, [...(known.get(meaning) ?? []), entry.name]))
+    }
+  }
+  const several = [...meanings].filter(([, known]) => known.size > 1)
+  assert.deepEqual(Object.fromEntries(several), {})
+  // The help appends the default to the description.
+  for (const meaning of [...meanings.values()].flatMap((known) => [...known.keys()]))
+    assert.doesNotMatch(meaning, /default:/)
+})
+
+test('a meaning has one flag: no description is used twice', async () => {
+  const names = new Map<string, Set<string>>()
+  for (const entry of leaves(COMMANDS)) {
+    for (const [name, { description }] of Object.entries<Option<unknown>>(
+      (await entry.load()).command.options ?? {},
+    ))
+      names.set(description, (names.get(description) ?? new Set()).add(name))
+  }
+  const doubles = [...names].filter(([, known]) => known.size > 1)
+  assert.deepEqual(doubles, [])
+})
+
+test('what asks for a confirmation takes --yes', async () => {
+  const asking = ['acknowledge', 'clean', 'recover', 'reset-failed']
+  for (const entry of leaves(COMMANDS)) {
+    const { options = {} } = (await entry.load()).command
+    assert.equal('yes' in options, asking.includes(entry.name), entry.name)
+  }
 })

@@ -76,14 +76,15 @@ export function databaseExists(address: string): boolean {
 }
 
 /** The nearest package.json decides whether Node reads a .ts file as a module. */
-export function nearestPackage(folder: string): { path: string; isModule: boolean } | null {
+export function nearestPackage(folder: string): { path: string; type: unknown } | null {
   const path = findUpwards(folder, 'package.json')
-  return path === null ? null : { path, isModule: typeIn(path) === 'module' }
+  return path === null ? null : { path, type: typeIn(path) }
 }
 
 /** Returns the file name of a new config that Node reads as a module. */
 export function configNameFor(folder: string): string {
-  return nearestPackage(folder)?.isModule === false ? 'unstuck.config.mts' : 'unstuck.config.ts'
+  const found = nearestPackage(folder)
+  return found === null || found.type === 'module' ? 'unstuck.config.ts' : 'unstuck.config.mts'
 }
 
 /** Returns the nearest file of this name, in the folder or above it. */

@@ -1,12 +1,12 @@
-import { existsSync } from 'node:fs'
 import { messageOf, UsageError } from '../../../core/model/errors.ts'
 import { newId, shortId } from '../../../core/model/id.ts'
 import { checkSource } from '../../../lib/validate/source.ts'
-import { loadCrawl } from '../../../app/load-crawl.ts'
+import { isModulePath, loadCrawl, similarModule } from '../../../app/load-crawl.ts'
 import { planRun } from '../../../core/worker/planning.ts'
 import type { Run } from '../../../core/model/run.ts'
-import type { Store } from '../../../core/store/store.ts'
-import { enqueueSource as queue } from '../../../presenters/run-actions.ts'
+import { similarSource } from '../../../presenters/find.ts'
+import { unstuckCommand } from '../../../lib/text/shell-command.ts'
+import { describeWait, enqueueSource as queue } from '../../../presenters/run-actions.ts'
 import { runView } from '../../../presenters/view.ts'
 import { defineCommand, type CliContext } from '../../../contracts/command.ts'
 import { argument, option } from '../../../contracts/options.ts'
@@ -26,28 +26,30 @@ export const command = defineCommand({
 
   async run(context) {
     const { what } = context.args
-    const store = await context.database.open()
-    const isModule = existsSync(what) || /\.[cm]?[jt]s$/.test(what)
-    const run = isModule ? await enqueueCrawl(context, store) : await enqueueCommand(context, store)
+    const run = await (isModulePath(what) ? enqueueCrawl(context) : enqueueCommand(context))
     const total = runView(run).total
     return {
       data: runView(run),
-      print: (writer) =>
-        writer.line(
-          `Run ${shortId(run.id)} of ${run.source} is queued with ${total} ${total === 1 ? 'target' : 'targets'}.`,
-        ),
+      print: (writer) => {
+        const targets =
+          run.plannedAt === null ? '' : ` with ${total} ${total === 1 ? 'target' : 'targets'}`
+        writer.line(`Run ${shortId(run.id)} of ${run.source} is queued${targets}.`)
+        const wait = describeWait(run)
+        if (wait !== null) writer.paragraph(wait)
+      },
     }
   },
 })
 
 type Enqueue = CliContext<{ what: ReturnType<typeof argument.required> }, typeof options>
 
-async function enqueueCrawl(context: Enqueue, store: Store): Promise<Run> {
+async function enqueueCrawl(context: Enqueue): Promise<Run> {
   const { args, settings, output, options } = context
   if (options.input !== undefined)
     throw new UsageError('--input is for the source of a command; a crawl has its targets.')
   const crawl = await loadCrawl(args.what)
   const policy = (await settings()).policyFor(crawl.source, crawl.policyOptions)
+  const store = await context.database.open()
   const id = newId()
   await store.enqueue({ id, source: crawl.source, kind: 'crawl', policy })
   let reported = 0
@@ -59,10 +61,22 @@ async function enqueueCrawl(context: Enqueue, store: Store): Promise<Run> {
   return (await store.run(id))!
 }
 
-async function enqueueCommand({ args, settings, options }: Enqueue, store: Store): Promise<Run> {
-  checkSource(args.what)
+async function enqueueCommand(context: Enqueue): Promise<Run> {
+  const { args, settings, options, output } = context
+  const source = args.what
+  checkSource(source)
   const input = readInput(options.input)
-  return queue(store, await settings(), args.what, input)
+  const policies = await settings()
+  const store = await context.database.open()
+  const [last] = (await store.runs({ source, limit: 1 })).items
+  const isKnown = last !== undefined || policies.sources.includes(source)
+  const run = await queue(store, policies, source, input)
+  const similar = isKnown ? null : (similarModule(source) ?? (await similarSource(store, source)))
+  if (similar !== null)
+    output.note(
+      `${source} has not run before; there is ${similar}. To take it back: ${unstuckCommand('cancel', [shortId(run.id)])}`,
+    )
+  return run
 }
 
 /** It travels in an environment variable, and Linux takes 128 KB in one at most. */

@@ -27,7 +27,7 @@ import { shellWord } from '../../../lib/text/shell-command.ts'
 import type { TextWriter } from '../../../lib/terminal/text-writer.ts'
 import { pad, widthOf } from '../../../lib/terminal/width.ts'
 import { defineCommand } from '../../../contracts/command.ts'
-import { argument, option } from '../../../contracts/options.ts'
+import { argument, defaultsTo, option, SHARED_OPTIONS } from '../../../contracts/options.ts'
 
 export const command = defineCommand({
   examples: [
@@ -37,11 +37,14 @@ export const command = defineCommand({
   ],
   args: { folder: argument.optional('where to write; default: here') },
   options: {
-    for: option.texts('NAME', `files for ${SUPERVISOR_NAMES.join(', ')}`),
-    module: option.text('FILE', "the crawl's file, relative to FOLDER; default: crawl.ts"),
-    workers: option.count('N', 'worker processes in these files', 2, { max: 256 }),
-    force: option.flag('replace files that exist'),
-    dryRun: option.flag('print what would be written, and write nothing'),
+    for: {
+      ...option.texts('NAME', `files for ${SUPERVISOR_NAMES.join(', ')}`),
+      choices: SUPERVISOR_NAMES,
+    },
+    module: defaultsTo('crawl.ts', option.text('FILE', "the crawl's file, relative to FOLDER")),
+    workers: SHARED_OPTIONS.workers(2),
+    force: SHARED_OPTIONS.force,
+    dryRun: SHARED_OPTIONS.dryRun,
   },
 
   async run({ args, options }) {

@@ -47,6 +47,9 @@ for (const name of ['project', HOSTILE]) {
     const answer = await init(cwd)
     assert.deepEqual(actions(answer), all('written'))
     assert.deepEqual(answer.notes, [])
+    const crawl = join(cwd, 'crawl.ts')
+    const slow = read(cwd, 'crawl.ts')
+    writeFileSync(crawl, slow.replace(/(ANSWERS_AFTER_MS =) \d+/, '$1 5'))
     assert.deepEqual(answer.next, [
       'npx unstuck work crawl.ts --drain',
       'npx unstuck status',
@@ -58,7 +61,7 @@ for (const name of ['project', HOSTILE]) {
     }
     const { stdout } = await unstuck(['items', 'example'], { cwd })
     const items = stdout.trim().split('\n')
-    assert.equal(new Set(items.map((line) => (JSON.parse(line) as { url: string }).url)).size, 36)
+    assert.equal(new Set(items.map((line) => (JSON.parse(line) as { url: string }).url)).size, 288)
     assert.ok(existsSync(join(cwd, '.unstuck', 'unstuck.db')))
   })
 }

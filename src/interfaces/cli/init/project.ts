@@ -144,7 +144,7 @@ function packageAdvice({ facts: { folder, module } }: Project): Advice | null {
       commands: ['npm init -y', SET_TYPE],
     }
   }
-  if (found.isModule) return null
+  if (found.type === 'module') return null
   const other = `${basename(module, extname(module))}.mts`
   return {
     note: `${found.path} has no "type": "module", which ${module} needs. If other code there is CommonJS, name this file ${other} instead.`,
