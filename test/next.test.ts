@@ -289,7 +289,7 @@ function setUp(app: string): void {
   mkdirSync(unstuck, { recursive: true })
   for (const name of ['next', 'react', 'react-dom'])
     symlinkSync(resolve(NEXT!, '../../../..', name), join(app, 'node_modules', name))
-  for (const name of ['package.json', 'docs'])
+  for (const name of ['package.json', 'bin', 'docs'])
     cpSync(join(ROOT, name), join(unstuck, name), { recursive: true })
   symlinkSync(MODULES, join(unstuck, 'node_modules'))
   run([join(ROOT, 'src', 'testing', 'build.ts'), join(unstuck, 'dist')], ROOT)

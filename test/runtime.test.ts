@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { delimiter, join } from 'node:path'
 import process from 'node:process'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { findOldNode, isSupported } from '../src/testing/old-node.ts'
 
-const PATH = process.env['PATH'] ?? ''
 const root = (path: string): string => fileURLToPath(new URL(`../${path}`, import.meta.url))
 
 test('the tests themselves run on a Node that is new enough', () => {
@@ -40,20 +39,4 @@ for (const file of ['bin/unstuck.js', 'bin/check-runtime.js']) {
     })
     assert.deepEqual([status, stderr], [0, ''])
   })
-}
-
-/** Any on the way, or where systems keep theirs. */
-function findOldNode(): string | null {
-  const folders = [...PATH.split(delimiter), '/usr/bin', '/usr/local/bin']
-  for (const folder of new Set(folders)) {
-    const node = join(folder, 'node')
-    const { stdout } = spawnSync(node, ['--version'], { encoding: 'utf8' })
-    if (stdout && !isSupported(stdout.trim().slice(1))) return node
-  }
-  return null
-}
-
-function isSupported(version: string): boolean {
-  const [major = 0, minor = 0] = version.split('.').map(Number)
-  return major > 24 || (major === 24 && minor >= 15)
 }
