@@ -9,7 +9,7 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname, join, matchesGlob } from 'node:path'
 import { test } from 'node:test'
 import { DEFAULT_POLICY } from '../src/core/model/policy.ts'
 import { parseDuration } from '../src/core/model/time.ts'
@@ -31,6 +31,20 @@ test('every link leads to a file and a heading', () => {
       const file = target ? join(dirname(page), target) : page
       assert.ok(existsSync(join(ROOT, file)), `${page} links to ${target}`)
       if (anchor) assert.ok(headingsOf(file).includes(anchor), `${page} links to ${file}#${anchor}`)
+    }
+  }
+})
+
+test('no published page links to what the package does not have', () => {
+  const { files } = JSON.parse(read('package.json')) as { files: string[] }
+  const published = files.flatMap((one) => (one.endsWith('.md') ? one : `${one}/**`))
+  const isPublished = (file: string): boolean =>
+    file === 'README.md' || published.some((one) => matchesGlob(file, one))
+  // The README is the page of the repository, too.
+  for (const page of pages.filter((one) => one !== 'README.md' && isPublished(one))) {
+    for (const [, target] of read(page).matchAll(/\]\((?!https?:)([^)#]+)/g)) {
+      const file = join(dirname(page), target!)
+      assert.ok(isPublished(file) || isPublished(`${file}/a`), `${page} links to ${target}`)
     }
   }
 })
@@ -144,6 +158,33 @@ test('every code sample in TypeScript compiles', () => {
   } finally {
     rmSync(folder, { recursive: true })
   }
+})
+
+test('messages and written files name pages where they are installed, and the package has them', () => {
+  const published = (JSON.parse(read('package.json')) as { files: string[] }).files
+  const assertPublished = (page: string, file: string): void => {
+    assert.ok(existsSync(join(ROOT, 'docs', page)), `${file} names docs/${page}`)
+    const folder = dirname(page)
+    assert.ok(published.includes(folder === '.' ? 'docs/*.md' : `docs/${folder}`), page)
+  }
+  let named = 0
+  for (const file of globSync('src/**/*.{ts,tsx}', { cwd: ROOT })) {
+    if (/\.test\.|^src\/testing\//.test(file)) continue
+    const code = read(file).replaceAll(/\/\*[^]*?\*\/|^\s*(\/\/|--) .*$/gm, '')
+    for (const [, page] of code.matchAll(/docPath\('([^']+)'\)/g)) {
+      named++
+      assertPublished(page!, file)
+    }
+    const bare = code.match(/(?<![./]|unstuck\/)\bdocs\/[\w-]+(\/[\w-]+)*\.md/)
+    assert.equal(bare?.[0], undefined, `${file} names a page without docPath`)
+  }
+  assert.ok(named > 3)
+  for (const file of [
+    'src/features/adopted/wizard/config-text.ts',
+    ...globSync('examples/init/*', { cwd: ROOT }),
+  ])
+    for (const [, page] of read(file).matchAll(/\bdocs\/([\w/-]+\.md)/g))
+      assertPublished(page!, file)
 })
 
 test('the README is at most 200 lines long', () => {

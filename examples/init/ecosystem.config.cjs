@@ -6,7 +6,7 @@
 //
 // Each start begins a run if none is live. Add '--no-start' to the arguments to take up only what
 // `unstuck enqueue` has queued. The settings, and those for a command in `unstuck run`, are explained in
-// node_modules/unstuck/docs/supervisors.md.
+// node_modules/unstuck/docs/guides/supervisors.md.
 module.exports = {
   apps: [
     {

@@ -1,3 +1,4 @@
+import { docPath } from '../../lib/files/doc-path.ts'
 import { type AdoptedRow, openAdoptedTable } from './table/table.ts'
 import type { Mapping } from './mapping.ts'
 import { isMapped, blockedActions, statusValuesFor } from './runs/status-mapping.ts'
@@ -25,7 +26,7 @@ async function checkTable(mapping: Mapping, address: string): Promise<Finding> {
   return warning('adopted', summary, {
     details: warnings,
     why: 'Rows with an unmapped status are shown as ended and never changed, an action without a mapped status is not applied, and slow queries load your database.',
-    fix: 'Correct each; docs/guides/adopted-tables.md.',
+    fix: `Correct each; ${docPath('guides/adopted-tables.md')}.`,
   })
 }
 
@@ -35,16 +36,17 @@ function openFailure({ name, db }: Mapping, error: unknown): Finding {
     why: 'Its rows are not recovered until then.',
     fix:
       error instanceof UsageError
-        ? `Correct \`${entry}\` in the config, or give the login the rights it lacks; docs/guides/adopted-tables.md.`
+        ? `Correct \`${entry}\` in the config, or give the login the rights it lacks; ${docPath('guides/adopted-tables.md')}.`
         : `Check that its database runs and accepts this login: its address is \`${db === null ? 'db' : `${entry}.db`}\` in the config.`,
   })
   return found.found.startsWith(entry) ? found : { ...found, found: `${entry}: ${found.found}` }
 }
 
-async function inspectTable(mapping: Mapping, address: string) {
+async function inspectTable(configured: Mapping, address: string) {
+  const table = await openAdoptedTable(configured, configured.db ?? address)
+  const { mapping } = table
   const { name } = mapping
   const tableName = mapping.schema === null ? mapping.table : `${mapping.schema}.${mapping.table}`
-  const table = await openAdoptedTable(mapping, mapping.db ?? address)
   try {
     const counts = await table.counts()
     const active = new Set(statusValuesFor(mapping, ['running', 'in_progress']).map(toLowerCase))
@@ -75,8 +77,8 @@ const HOUR_MS = 3_600_000
 
 /** Active rows without a time: they are never dead by age. */
 function timeWarnings(rows: readonly AdoptedRow[], now: Millis): string[] {
-  const timesOf = ({ startedAt, heartbeatAt, activityAt }: AdoptedRow): Millis[] =>
-    [startedAt, heartbeatAt, activityAt].filter((at) => at !== null)
+  const timesOf = ({ listedAt, heartbeatAt, activityAt }: AdoptedRow): Millis[] =>
+    [listedAt, heartbeatAt, activityAt].filter((at) => at !== null)
   const keysOf = (some: readonly AdoptedRow[]): string =>
     firstOf(some.map(({ key }) => key)).join(', ')
   const withoutTime = rows.filter((row) => timesOf(row).length === 0)

@@ -1,3 +1,4 @@
+import { docPath } from '../../../lib/files/doc-path.ts'
 import { EXIT } from '../../../core/model/exit-codes.ts'
 import { redact } from '../../../core/model/redact.ts'
 import type { ResolvedAddress } from '../../../contracts/database.ts'
@@ -47,7 +48,7 @@ export function configFinding(config: Attempt<Settings>): Finding {
   if ('error' in config) {
     return fromError('config', config.error, {
       why: 'Commands that read it do not start while it is invalid.',
-      fix: 'Correct the file; docs/reference/configuration.md names every setting.',
+      fix: `Correct the file; ${docPath('reference/configuration.md')} names every setting.`,
       exitCode: EXIT.usage,
     })
   }

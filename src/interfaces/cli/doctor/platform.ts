@@ -1,3 +1,4 @@
+import { docPath } from '../../../lib/files/doc-path.ts'
 import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import process from 'node:process'
@@ -77,7 +78,7 @@ export function platformFinding(host: HostFacts, address: string | null): Findin
       kind === 'container'
         ? 'Of a worker in another container only the connection and the heartbeats are known.'
         : 'Unstuck is tested on Linux. Without /proc the end of a process cannot be proven.',
-    fix: 'docs/reference/platforms.md describes each system.',
+    fix: `${docPath('reference/platforms.md')} describes each system.`,
   })
 }
 
