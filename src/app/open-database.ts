@@ -1,9 +1,10 @@
 import type { Database, ResolvedAddress } from '../contracts/database.ts'
 import type { StoreHost } from '../contracts/feature.ts'
 import type { Settings } from '../contracts/settings.ts'
-import { NotFoundError } from '../core/model/errors.ts'
+import { NotFoundError, StoreUnavailableError } from '../core/model/errors.ts'
+import { formatDuration, humanizeDuration } from '../core/model/time.ts'
 import { redact } from '../core/model/redact.ts'
-import { openStore, type OpenOptions } from '../core/store/open.ts'
+import { openStore, withRetry, type OpenOptions } from '../core/store/open.ts'
 import type { Store } from '../core/store/store.ts'
 import { FEATURES } from '../features/index.ts'
 import { databaseExists } from '../lib/files/config-file.ts'
@@ -47,6 +48,7 @@ export function makeDatabase({ locate, settings, log }: DatabaseOptions): Databa
         })
       return own
     },
+    openWithin: (limitMs, log) => openWithin(() => database.open({ connections: 1 }), limitMs, log),
     async openAll(options) {
       const opened = await database.open(options)
       const host = { settings: await settings(), address: await database.address(), log }
@@ -77,4 +79,39 @@ export function makeDatabase({ locate, settings, log }: DatabaseOptions): Databa
     },
   }
   return database
+}
+
+/** Calls `open` until the database answers, up to the limit of `--db-timeout`. */
+async function openWithin(
+  open: () => Promise<Store>,
+  limitMs: number,
+  log: (line: string) => void,
+): Promise<Store> {
+  const startedAt = performance.now()
+  const elapsed = (): string => humanizeDuration(performance.now() - startedAt)
+  const limit = AbortSignal.timeout(limitMs)
+  let attempts = 0
+  let last: StoreUnavailableError | undefined
+  const tryOpen = (): Promise<Store> => {
+    attempts++
+    return open().catch((error: unknown) => {
+      if (error instanceof StoreUnavailableError) last = error
+      throw error
+    })
+  }
+  const onError = (error: StoreUnavailableError): void => {
+    if (attempts === 1)
+      log(`waiting up to ${formatDuration(limitMs)} for the database: ${error.message}`)
+  }
+  try {
+    const store = await withRetry(tryOpen, limit, onError)
+    if (attempts > 1) log(`the database answers, after ${elapsed()}`)
+    return store
+  } catch (error) {
+    if (!last || error !== limit.reason) throw error
+    throw new StoreUnavailableError(
+      `${last.message} Tried ${attempts === 1 ? 'once' : `${attempts} times in ${elapsed()}`}; \`--db-timeout\` sets how long the start waits for it.`,
+      { cause: last },
+    )
+  }
 }

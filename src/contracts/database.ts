@@ -9,6 +9,11 @@ export type Database = {
   where(): Promise<string>
   /** For commands that work: creates a missing database. Without the runs that features add. */
   open(options?: OpenOptions): Promise<Store>
+  /**
+   * The same for commands that run for long. Waits while the database does not answer, up to the limit: a machine may
+   * start it after its workers.
+   */
+  openWithin(limitMs: number, log: (line: string) => void): Promise<Store>
   /** The same with the runs that features add, such as rows of the user's own tables. */
   openAll(options?: OpenOptions): Promise<Store>
   /** For commands that read: null if nothing has run yet and the config has no tables. Creates nothing. */

@@ -240,7 +240,14 @@ describe('bad input: the database', { concurrency: 3 }, () => {
     await using ctx = ProcessTestContext.createWithoutDatabase()
     await assertRefused(
       ctx,
-      ['work', ctx.crawl(CRAWL), '--db', 'postgres://me:secret@127.0.0.1:1/db'],
+      [
+        'work',
+        ctx.crawl(CRAWL),
+        '--db-timeout',
+        '0s',
+        '--db',
+        'postgres://me:secret@127.0.0.1:1/db',
+      ],
       {
         code: 7,
         says: [
@@ -258,7 +265,7 @@ describe('bad input: the database', { concurrency: 3 }, () => {
     const { port } = silent.address() as AddressInfo
     await assertRefused(
       ctx,
-      ['work', ctx.crawl(CRAWL), '--db', `postgres://127.0.0.1:${port}/db`],
+      ['work', ctx.crawl(CRAWL), '--db-timeout', '0s', '--db', `postgres://127.0.0.1:${port}/db`],
       {
         code: 7,
         says: [/E_DB_UNREACHABLE: .* does not answer/],

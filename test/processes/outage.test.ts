@@ -145,5 +145,41 @@ describe(
       assert.deepEqual((JSON.parse(recover.output) as { verdicts: unknown[] }).verdicts, [])
       assert.deepEqual(await ctx.verdicts(), [])
     })
+
+    test('commands that work wait at their start until it answers, up to their limit', async () => {
+      await using ctx = await ProcessTestContext.create(postgresEngine)
+      const crawl = ctx.crawl(`
+        *targets() { yield { key: 'a' } },
+        async page() { return { next: null } },
+      `)
+      const commands = [
+        ['work', '--drain', crawl],
+        ['work', '--drain', '--workers', '2', crawl],
+        ['work', '--drain', '--exec', '--source', 'reports', '--', 'true'],
+        ['run', 'portal', '--', 'true'],
+        ['run', 'yearly', '--cron', '0 0 1 1 *', '--', 'true'],
+      ]
+      const start = ([command = '', ...args]: readonly string[], limit: string) =>
+        ctx.unstuck(command, '--db-timeout', limit, ...args)
+      await server.stop()
+
+      for (const program of commands.map((command) => start(command, '700ms'))) {
+        assert.equal(await program.waitForExit(), 7, program.output)
+        assert.match(program.output, /waiting up to 700ms for the database: .* does not answer/)
+        assert.match(program.output, /Tried (once|\d+ times in .*); `--db-timeout` sets/)
+      }
+
+      const programs = commands.map((command) => start(command, '10m'))
+      for (const program of programs)
+        await program.waitForOutput('waiting up to 10m for the database')
+      await server.start()
+      const yearly = programs.at(-1)!
+      await yearly.waitForOutput('first run in')
+      yearly.signal('SIGTERM')
+      for (const program of programs) {
+        assert.equal(await program.waitForExit(), 0, program.output)
+        assert.match(program.output, /the database answers, after \d/)
+      }
+    })
   },
 )

@@ -41,7 +41,7 @@ export const workOnCommands: ExecMode['run'] = async (context: ExecContext, comm
     log,
   })
   const worker = new ExecWorker({
-    store: await context.database.open({ connections: 1 }),
+    store: await context.database.openWithin(options.dbTimeout, log),
     runner,
     cycleOptions: { ...cycle, command, maxDurationMs: options.maxDuration ?? null },
     policyFor: (source) => settings.policyFor(source),

@@ -11,7 +11,7 @@ import { commandOptions } from './options.ts'
 import { makeCommandSetup } from './setup.ts'
 import { SystemdNotifier } from '../../../lib/process/sd-notify.ts'
 import { defineCommand, type CliContext, type CommandResult } from '../../../contracts/command.ts'
-import { argument, option } from '../../../contracts/options.ts'
+import { argument, defaultsTo, option } from '../../../contracts/options.ts'
 
 const options = {
   ifRunning: option.choice(
@@ -21,11 +21,10 @@ const options = {
   ),
   interval: option.duration('TIME', 'start it again this long after each end', undefined),
   cron: option.text('WHEN', "start it at these times, as in '0 3 * * *'; missed times are skipped"),
-  timezone: option.text('ZONE', "of --cron, as in Europe/Berlin; default: this machine's"),
-  restart: option.choice(
-    ['always', 'on-failure', 'never'],
-    'start it again after its end; default: on-failure with --interval or --cron, else never',
-    undefined,
+  timezone: defaultsTo("this machine's", option.text('ZONE', 'of --cron, as in Europe/Berlin')),
+  restart: defaultsTo(
+    'on-failure with --interval or --cron, else never',
+    option.choice(['always', 'on-failure', 'never'], 'start it again after its end', undefined),
   ),
   restartDelay: option.duration('TIME', 'before a restart; doubles while it dies at once', 10_000),
   maxRestarts: option.count('N', 'without progress within the window, then it gives up', 5, {
@@ -79,7 +78,7 @@ async function superviseCommand(context: Run): Promise<SupervisorResult> {
     log,
   })
   const supervisor = new Supervisor({
-    store: await database.open({ connections: 1 }),
+    store: await database.openWithin(context.options.dbTimeout, log),
     runner,
     cycleOptions: {
       ...cycle,
