@@ -27,6 +27,7 @@ const LONGEST = [
   'test/processes/wrapped-examples.test.ts',
   'test/package.test.ts',
   'src/core/store/postgres/conformance.test.ts',
+  'test/situations/postgres.test.ts',
   'test/processes/wrapped-ends.test.ts',
   'test/processes/outage.test.ts',
   'test/crash/crash.test.ts',
