@@ -1,13 +1,16 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import type { ClaimedTarget } from '../core/model/claim.ts'
+import type { UnstuckEvent } from '../core/model/event.ts'
 import { UsageError } from '../core/model/errors.ts'
 import { newId, shortId, type RunId, type TargetId, type WorkerId } from '../core/model/id.ts'
 import { DEFAULT_POLICY } from '../core/model/policy.ts'
 import { dataFolder, createRunFolder } from '../lib/files/data-folder.ts'
+import { iso } from '../core/model/time.ts'
+import { safeJson } from '../lib/text/safe-text.ts'
 import { openStore } from '../core/store/open.ts'
 import type { Store } from '../core/store/store.ts'
 import { untilInterrupted } from '../lib/process/until-interrupted.ts'
@@ -42,6 +45,8 @@ export type ShowcaseOptions = {
   readonly hostile?: boolean
   /** The address that the store was opened with. Only a database file is found without it. */
   readonly url?: string
+  /** Where the output of its command and the journals of its workers are kept; otherwise beside the database file. */
+  readonly folder?: string
 }
 
 const MINUTE_MS = 60_000
@@ -55,14 +60,14 @@ const MINUTES = 45
  */
 export async function fillShowcase(
   store: Store,
-  { hostile = false, url = fileAddress(store) }: ShowcaseOptions = {},
+  { hostile = false, url = fileAddress(store), folder }: ShowcaseOptions = {},
 ): Promise<Showcase> {
   await using clock = await openDatabaseClock(url)
   const simulation = new Simulation(store, clock, hostile)
   const sources = nameSources(simulation)
   const past = await createPastRuns(simulation, sources)
   await simulation.advance(2 * HOUR_MS)
-  const files = openFolder(url)
+  const files = folder === undefined ? openFolder(url) : { path: folder, remove: () => {} }
   const tonight = await createCurrentRuns(simulation, sources, past, files.path)
   const beating = startHeartbeats(simulation)
   const { stuckTarget, ...pastRuns } = past
@@ -144,6 +149,7 @@ async function createCurrentRuns(
   }
   for (const simulated of [...steady, hung]) await simulation.claimAndHeartbeat(simulated)
   await command.flush()
+  await writeJournal(store, healthy, folder)
   return {
     liveWorkers: steady,
     runs: { healthy, orphaned, stalled, silent, interrupted, queued, command: command.run },
@@ -265,6 +271,31 @@ class ShowcaseCommand {
     const safe = this.#scene.text(text).replaceAll(/[\r\n]/g, ' ')
     this.#lines.push(`${at} ${stream} ${safe}\n`)
   }
+}
+
+const JOURNAL_TARGETS = 60
+
+/** The last events of a run, as one of its workers would have recorded them. */
+async function writeJournal(store: Store, run: RunId, folder: string): Promise<void> {
+  const worker = newId()
+  const statuses = ['in_progress', 'done', 'failed'] as const
+  const { items } = await store.targets(run, { statuses, limit: JOURNAL_TARGETS })
+  const events = items.flatMap(({ id, key, page, status, lastError, lastActivityAt }) => {
+    const of = { run, target: id, key }
+    const saved: UnstuckEvent = { type: 'page_complete', ...of, page, items: 3 }
+    const error = lastError ?? ''
+    const failed: UnstuckEvent = { type: 'target_error', ...of, page, error, retryInMs: null }
+    const done: UnstuckEvent = { type: 'target_complete', ...of, page }
+    const last = { done: [saved, done], failed: [failed], in_progress: [saved] }[
+      status as (typeof statuses)[number]
+    ]
+    return last.map((event) => ({ time: iso(lastActivityAt), worker, ...event }))
+  })
+  const lines = events
+    .toSorted((a, b) => a.time.localeCompare(b.time))
+    .map((event) => `${safeJson(event)}\n`)
+  mkdirSync(join(folder, 'journal'), { recursive: true })
+  writeFileSync(join(folder, 'journal', `${worker}.jsonl`), lines.join(''), { mode: 0o600 })
 }
 
 async function pickTargets(store: Store, run: RunId): Promise<Omit<Showcase['targets'], 'stuck'>> {

@@ -16,7 +16,8 @@ export async function startShowcaseSite(
 ): Promise<ShowcaseSite> {
   const ctx = await createHttpTestContext({ tokens: false, ...options })
   const { url } = ctx.database
-  const showcase = await fillShowcase(ctx.store, { url, hostile: options.hostile ?? false })
+  const { hostile = false } = options
+  const showcase = await fillShowcase(ctx.store, { url, hostile, folder: ctx.folder })
   return {
     ctx,
     showcase,
@@ -36,6 +37,7 @@ export function allPages({ runs, targets }: Showcase): Readonly<Record<string, s
     'healthy run': `/runs/${runs.healthy}`,
     'orphaned run': `/runs/${runs.orphaned}`,
     'failed run': `/runs/${runs.failed}?status=failed`,
+    'interrupted run': `/runs/${runs.interrupted}`,
     'run of a command': `/runs/${runs.command}`,
     target: `/targets/${targets.inProgress}`,
     'failed target': `/targets/${targets.failed}`,

@@ -1,19 +1,26 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import process from 'node:process'
+import { parseArgs } from 'node:util'
 import type { Route } from 'playwright-core'
 import { chromium } from '../../src/testing/chromium.ts'
 import { temporaryFolder } from '../../src/testing/sqlite-engine.ts'
 import { BrowserSession, type ViewOptions, type Tab } from './browser.ts'
-import { startShowcaseSite } from './pages.ts'
+import { allPages, startShowcaseSite } from './pages.ts'
 
 /**
- * `node test/browser/screenshots.ts OUT [NAME…]`: pictures of the dashboard over the showcase, for the README and for reviewers of
- * changes how it looks. Build it first: `npm run build:dashboard`.
+ * `node test/browser/screenshots.ts OUT [NAME…]`: pictures of the dashboard over the showcase, for the README and for reviews: of every
+ * page, at three widths, light and dark, or only those that are named. `--full`: of the whole page instead of what a window shows.
+ * Build the dashboard first: `npm run build:dashboard`.
  */
 
-const [out, ...only] = process.argv.slice(2)
-if (out === undefined) throw new Error('Usage: node test/browser/screenshots.ts OUT [NAME…]')
+const { positionals, values } = parseArgs({
+  allowPositionals: true,
+  options: { full: { type: 'boolean', default: false } },
+})
+const [out, ...only] = positionals
+if (out === undefined) {
+  throw new Error('Usage: node test/browser/screenshots.ts OUT [NAME…] [--full]')
+}
 
 const SIZES = {
   wide: { width: 1_440, height: 1_000 },
@@ -48,35 +55,49 @@ async function replaceDatabaseName(route: Route): Promise<void> {
   await route.fulfill({ response, json: { ...session, store } })
 }
 
-/** The page as it stands in the window, once everything on it has come. */
+/** Saves a picture of the page, once everything on it has come. */
 async function takeScreenshot({ page }: Tab, name: string): Promise<void> {
   // Ages count on and charts are drawn when their numbers are there.
   await page.waitForLoadState('networkidle', { timeout: 1_500 }).catch(() => {})
-  await page.screenshot({ path: join(out!, `${name}.png`) })
+  await page.screenshot({ path: join(out!, `${name}.png`), fullPage: values.full })
   console.log(name)
+}
+
+/** Opens the preview of what recovery would do. */
+async function openRecoveryDialog({ page }: Tab): Promise<void> {
+  await page
+    .getByRole('button', { name: /^Recover/ })
+    .first()
+    .click()
+  await page.locator('dialog[open]').waitFor()
 }
 
 mkdirSync(out, { recursive: true })
 using folder = temporaryFolder()
 await using session = await BrowserSession.start({ FONTCONFIG_FILE: await fontsIn(folder.path) })
 await using site = await startShowcaseSite()
-const pages = {
-  overview: '/',
-  run: `/runs/${site.showcase.runs.healthy}`,
-  recovery: '/recovery',
-  'dead-letters': '/dead-letters',
-  workers: '/workers',
+const { showcase } = site
+/** What the README calls the run that goes well. */
+const pages: Readonly<Record<string, PageToTake>> = {
+  ...Object.fromEntries(
+    Object.entries(allPages(showcase)).map(([name, path]) => [name.replaceAll(' ', '-'), { path }]),
+  ),
+  run: { path: `/runs/${showcase.runs.healthy}` },
+  'recovery-dialog': { path: '/recovery', prepare: openRecoveryDialog },
 }
+type PageToTake = { readonly path: string; readonly prepare?: (tab: Tab) => Promise<void> }
+
 for (const [size, look] of Object.entries(SIZES)) {
   for (const theme of ['light', 'dark'] as const) {
     const wanted = Object.entries(pages)
-      .map(([page, path]) => ({ path, name: nameOf(page, size, theme) }))
+      .map(([page, how]) => ({ ...how, name: nameOf(page, size, theme) }))
       .filter(({ name }) => only.length === 0 || only.includes(name))
     if (wanted.length === 0) continue
     await using tab = await session.open(site.ctx.url, { ...look, theme })
     await tab.page.route('**/api/session', replaceDatabaseName)
-    for (const { path, name } of wanted) {
+    for (const { path, prepare, name } of wanted) {
       await tab.go(path)
+      await prepare?.(tab)
       await takeScreenshot(tab, name)
     }
   }
