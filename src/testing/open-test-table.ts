@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { AdoptedOptions, Mapping } from '../features/adopted/mapping.ts'
+import type { AdoptedOptions, MappedValue, Mapping } from '../features/adopted/mapping.ts'
 import { type AdoptedTable, openAdoptedTable } from '../features/adopted/table/table.ts'
 import { parseMapping } from '../features/adopted/parse-mapping.ts'
 import { DEFAULT_POLICY } from '../core/model/policy.ts'
@@ -16,6 +16,11 @@ export function mappingOf(options: AdoptedOptions, name = 'tested'): Mapping {
   const mapping = parseMapping(name, options, DEFAULT_POLICY, mistakes)
   assert.deepEqual(mistakes, [])
   return mapping!
+}
+
+/** Status values for a filter, whether or not a row has an error. */
+export function valuesOf(...values: readonly string[]): MappedValue[] {
+  return values.map((value) => ({ value, hasError: null }))
 }
 
 export type OpenedTable = AsyncDisposable & { readonly table: AdoptedTable }

@@ -135,6 +135,35 @@ for (const engine of ENGINES) {
   })
 }
 
+for (const engine of ENGINES) {
+  test(`${engine.name}: a status may be the text of another one and “ with an error”`, async () => {
+    await using project = await createAdoptedProject(
+      engine,
+      `CREATE TABLE jobs (id integer PRIMARY KEY, state text, reason text);
+       INSERT INTO jobs VALUES (1, 'busy', NULL), (2, 'finished', NULL), (3, 'finished with an error', NULL);`,
+      {
+        jobs: {
+          table: 'jobs',
+          columns: { id: 'id', status: 'state', error: 'reason' },
+          statuses: { active: 'busy', succeeded: 'finished', failed: 'finished with an error' },
+        },
+      },
+    )
+    const failed = await project.json('runs', '--status', 'failed')
+    assert.deepEqual(
+      failed.items.map(({ origin }: any) => origin.key),
+      ['3'],
+    )
+    assert.equal((await project.cli('fail', '1')).code, 0)
+    const rows = await project.sql('SELECT state FROM jobs ORDER BY id')
+    assert.deepEqual(
+      rows.map(({ state }) => state),
+      ['finished with an error', 'finished', 'finished with an error'],
+    )
+    assert.equal((await project.json('runs', '--status', 'failed')).items.length, 2)
+  })
+}
+
 test('a worker that is known only from a row without times has no process id and no start', async () => {
   const owners = 'CREATE TABLE jobs (id integer PRIMARY KEY, state text, who text, beat text)'
   const beat = new Date().toISOString()

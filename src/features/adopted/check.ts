@@ -1,7 +1,7 @@
 import { docPath } from '../../lib/files/doc-path.ts'
 import { type AdoptedRow, openAdoptedTable } from './table/table.ts'
 import type { Mapping } from './mapping.ts'
-import { isMapped, blockedActions, statusValuesFor } from './runs/status-mapping.ts'
+import { isActive, isMapped, blockedActions, statusValuesFor } from './runs/status-mapping.ts'
 import { UsageError } from '../../core/model/errors.ts'
 import type { Millis } from '../../core/model/time.ts'
 import { plural } from '../../presenters/format.ts'
@@ -49,14 +49,14 @@ async function inspectTable(configured: Mapping, address: string) {
   const tableName = mapping.schema === null ? mapping.table : `${mapping.schema}.${mapping.table}`
   try {
     const counts = await table.counts()
-    const active = new Set(statusValuesFor(mapping, ['running', 'in_progress']).map(toLowerCase))
     const sum = (some: typeof counts): number => some.reduce((all, { count }) => all + count, 0)
     const unknown = new Set(
-      counts.filter(({ value }) => !isMapped(mapping, value)).map(({ value }) => value),
+      counts.filter((one) => !isMapped(mapping, one)).map(({ status }) => status),
     )
-    const activeCount = sum(counts.filter(({ value }) => active.has(toLowerCase(value))))
+    const activeCount = sum(counts.filter((one) => isActive(mapping, one)))
     const { now } = await table.clock()
-    const rows = await table.rows({ statusValues: [...active], limit: ROWS_CHECKED_MAX })
+    const statusValues = statusValuesFor(mapping, ['running', 'in_progress'])
+    const rows = await table.rows({ statusValues, limit: ROWS_CHECKED_MAX })
     return {
       summary: `${name}: ${tableName} exists, with ${plural(sum(counts), 'row')}, ${activeCount} active.`,
       warnings: [
@@ -108,8 +108,4 @@ function missingStatusWarnings(mapping: Mapping): string[] {
 function unmappedWarning(statusValues: readonly string[]): string {
   const shown = firstOf(statusValues.map((value) => JSON.stringify(value))).join(', ')
   return `The ${statusValues.length === 1 ? 'status' : 'statuses'} ${shown} ${statusValues.length === 1 ? 'is' : 'are'} not mapped: such rows count as ended.`
-}
-
-function toLowerCase(value: string): string {
-  return value.toLowerCase()
 }

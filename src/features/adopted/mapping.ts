@@ -129,6 +129,13 @@ export type AdoptedStatuses = {
   parked?: StatusValue | readonly StatusValue[] | undefined
 }
 
+/** A mapped status value, as text. */
+export type MappedValue = {
+  readonly value: string
+  /** If `succeeded` and `failed` share the value: whether rows with this status have an error. Null: it is not shared. */
+  readonly hasError: boolean | null
+}
+
 /** Validated options, before the database is read. */
 export type Mapping = {
   /** The table's name in the config. */
@@ -140,8 +147,7 @@ export type Mapping = {
   /** Null: Unstuck's own database. */
   readonly db: string | null
   readonly columns: AdoptedColumns
-  /** Always lists, numbers and booleans as text. */
-  readonly statusValues: Readonly<Record<keyof AdoptedStatuses, readonly string[]>>
+  readonly statusValues: Readonly<Record<keyof AdoptedStatuses, readonly MappedValue[]>>
   readonly timeZone: string
   /** The config sets `timeZone`. */
   readonly hasExplicitTimeZone: boolean

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { DEFAULT_POLICY } from '../../core/model/policy.ts'
 import type { AdoptedOptions, Mapping } from './mapping.ts'
 import { parseMapping } from './parse-mapping.ts'
+import { valuesOf } from '../../testing/open-test-table.ts'
 
 const RUNS: AdoptedOptions = {
   table: 'course_crawler.crawl_runs',
@@ -56,8 +57,8 @@ test('a mapping is read as written, with defaults filled in', () => {
     onResume: undefined,
   })
   assert.deepEqual(statusValues, {
-    active: ['running', 'PENDING'],
-    failed: ['failed'],
+    active: valuesOf('running', 'PENDING'),
+    failed: valuesOf('failed'),
     queued: [],
     interrupted: [],
     succeeded: [],

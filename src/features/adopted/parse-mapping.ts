@@ -12,10 +12,11 @@ import {
   type AdoptedColumns,
   type AdoptedOptions,
   type AdoptedStatuses,
+  type MappedValue,
   type Mapping,
   type StatusValue,
 } from './mapping.ts'
-import { isStatusValue, withError } from './status-values.ts'
+import { isStatusValue } from './status-values.ts'
 import { identifierMistake, splitTableName, tableNameMistake } from './identifiers.ts'
 
 type Field = keyof AdoptedColumns
@@ -214,27 +215,35 @@ function parseStatuses(
   const statuses = isObject(given) ? given : {}
   if (kind === 'targets' && isObject(given) && given['planned'] === undefined)
     addMistake(`.statuses.planned ${VALUES_RULE}`)
-  const usedValues = new Map<string, string>()
-  const read = STATUSES.map((status): [Status, readonly string[]] => {
+  const valuesOf = (status: Status): string[] => {
     const value = statuses[status]
-    const values = areStatusValues(value) ? [value].flat().map(String) : []
+    return areStatusValues(value) ? [value].flat().map(String) : []
+  }
+  const meanings = new Map<string, Status[]>()
+  for (const status of STATUSES) {
+    const values = valuesOf(status)
     if (values.length > 0 && !STATUSES_BY_KIND[kind].includes(status))
       addMistake(`.statuses.${status} ${WRONG_KIND_HINTS[kind]}`)
-    const parsed = values.map((one) => {
-      const other = usedValues.get(one.toLowerCase()) ?? status
-      usedValues.set(one.toLowerCase(), other)
-      if (other === status) return one
-      const isEnd = other === 'succeeded' && status === 'failed'
-      if (isEnd && columns.error !== undefined) return withError(one)
-      const without = isEnd ? ' without columns.error, which tells such rows apart' : ''
+    for (const value of values) {
+      const others = (meanings.get(value.toLowerCase()) ?? []).filter((one) => one !== status)
+      meanings.set(value.toLowerCase(), [...others, status])
+      if (others.length === 0) continue
+      const areEnds = others.join() === 'succeeded' && status === 'failed'
+      if (areEnds && columns.error !== undefined) continue
+      const without = areEnds ? ' without columns.error, which tells such rows apart' : ''
       addMistake(
-        `.statuses: ${JSON.stringify(one)} cannot mean both ${other} and ${status}${without}`,
+        `.statuses: ${JSON.stringify(value)} cannot mean both ${others[0]} and ${status}${without}`,
       )
-      return one
-    })
-    return [status, parsed]
-  })
-  return Object.fromEntries(read) as StatusValues
+    }
+  }
+  const toMapped = (value: string, status: Status): MappedValue => {
+    const isShared = meanings.get(value.toLowerCase())!.length > 1
+    return { value, hasError: isShared ? status === 'failed' : null }
+  }
+  const mapped = Object.fromEntries(
+    STATUSES.map((status) => [status, valuesOf(status).map((value) => toMapped(value, status))]),
+  )
+  return mapped as Record<Status, MappedValue[]>
 }
 
 function areStatusValues(value: unknown): value is StatusValue | StatusValue[] {

@@ -2,9 +2,10 @@ import { isDeepStrictEqual } from 'node:util'
 import { messageOf } from '../../../core/model/errors.ts'
 import type { Id } from '../../../core/model/id.ts'
 import { describeOrigin } from '../../../core/model/traits.ts'
+import type { Mapping } from '../mapping.ts'
 import type { Intent } from '../store/store.ts'
 import type { AdoptedRow, AdoptedTable } from '../table/table.ts'
-import { conclude, isResume, auditOf, type AdoptedContext } from './intents.ts'
+import { conclude, isResume, auditOf, statusRecorded, type AdoptedContext } from './intents.ts'
 import { snapshotIn } from './row-hash.ts'
 
 /** After this time an open intent counts as abandoned by its process. */
@@ -77,7 +78,7 @@ async function reconcileIntent(
     return
   }
   const row = await table.row(ref.key)
-  const outcome = outcomeOf(intent, row)
+  const outcome = outcomeOf(table.mapping, intent, row)
   const isDoneByAnother = outcome === false ? false : await wasDoneByAnother(context, intent)
   if (isDoneByAnother === 'perhaps') return
   const concluded = isDoneByAnother ? false : outcome
@@ -87,13 +88,18 @@ async function reconcileIntent(
 }
 
 /** Compares the row with its values before the change and with the intended status. 'unsure': it is neither. */
-function outcomeOf({ entry }: Intent, row: AdoptedRow | null): boolean | 'unsure' {
+function outcomeOf(
+  mapping: Mapping,
+  { entry }: Intent,
+  row: AdoptedRow | null,
+): boolean | 'unsure' {
   const snapshot = snapshotIn(entry)
   if (!row && entry.action === 'delete') return true
   if (!row || !snapshot) return 'unsure'
   if (Object.entries(snapshot).every(([name, value]) => row.snapshot[name] === value)) return false
-  const { statusValue } = entry.after as { statusValue?: unknown }
-  return String(statusValue).toLowerCase() === row.status.toLowerCase() ? true : 'unsure'
+  const { status, statusValue } = entry.after as { status?: unknown; statusValue?: unknown }
+  const hasValue = String(statusValue).toLowerCase() === row.status.toLowerCase()
+  return hasValue && status === statusRecorded(mapping, row, entry) ? true : 'unsure'
 }
 
 /**

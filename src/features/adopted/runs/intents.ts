@@ -1,11 +1,13 @@
 import { messageOf, RefusedError, UsageError } from '../../../core/model/errors.ts'
 import { newId, type Id, type TargetId } from '../../../core/model/id.ts'
+import type { RunStatus } from '../../../core/model/run.ts'
+import type { TargetStatus } from '../../../core/model/target.ts'
 import { describeOrigin } from '../../../core/model/traits.ts'
 import type { AuditEntry, AuditInfo, Store } from '../../../core/store/store.ts'
 import { sanitizeLine } from '../sanitize-line.ts'
 import type { Mapping } from '../mapping.ts'
 import type { AdoptedStore, IntentResult, NewIntent } from '../store/store.ts'
-import type { AdoptedRow, RowChange } from '../table/table.ts'
+import type { AdoptedRow, RowChange, RowStatus } from '../table/table.ts'
 import type { ResumeHooks } from './callbacks.ts'
 import type { ResolvedRow } from './row-run.ts'
 import type { AdoptedRows } from './rows.ts'
@@ -221,15 +223,25 @@ function valuesAfter(
   operation: RowOperation,
   change: RowChange,
 ): Record<string, unknown> {
-  const statusValue =
-    change.status ?? String(change.restore?.[mapping.columns.status] ?? row.status)
-  const isRun = operation.target === null
+  const { restore = {} } = change
+  const status = change.status ?? String(restore[mapping.columns.status] ?? row.status)
+  const error = change.error === undefined ? restore[mapping.columns.error ?? ''] : change.error
+  const hasError = error === undefined ? row.hasError : Boolean(error)
   return {
-    status: isRun ? runStatusOf(mapping, statusValue) : targetStatusOf(mapping, statusValue),
+    status: statusRecorded(mapping, { status, hasError }, operation),
     ...operation.after,
-    statusValue,
+    statusValue: status,
     ...writtenValues(mapping, change),
   }
+}
+
+/** The status of a row as the audit trail has it: `target` is null in the entry of a run. */
+export function statusRecorded(
+  mapping: Mapping,
+  row: RowStatus,
+  { target }: Pick<RowOperation, 'target'>,
+): RunStatus | TargetStatus {
+  return target === null ? runStatusOf(mapping, row) : targetStatusOf(mapping, row)
 }
 
 /** A reverted row is not resumed. */

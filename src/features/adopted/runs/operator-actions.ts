@@ -39,7 +39,7 @@ export async function replanRows(
   if (resolved.length === 0) return { targets: 0, reopened: false }
   const { mapping } = resolved[0]!.table
   const [queued] = request.action === 'retry' ? mapping.statusValues.queued : []
-  const statusValue = queued ?? requireStatusValue(mapping, 'resume')
+  const statusValue = queued?.value ?? requireStatusValue(mapping, 'resume')
   const reopened = !isLive(run.status)
   if (request.dryRun) return { targets: resolved.length, reopened }
   let targets = 0

@@ -1,6 +1,7 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import { LIVE_STATUSES, type RunStatus } from '../../../core/model/run.ts'
 import type { TargetStatus } from '../../../core/model/target.ts'
+import type { MappedValue } from '../mapping.ts'
 import type { AdoptedRow, AdoptedTable, RowFilter } from '../table/table.ts'
 import { positionOf, type ListPosition } from './cursor.ts'
 import { isMapped, statusOf, statusValuesFor } from './status-mapping.ts'
@@ -48,16 +49,15 @@ export async function allRows(
 export async function statusValuesIn(
   table: AdoptedTable,
   statuses: readonly (RunStatus | TargetStatus)[],
-): Promise<string[]> {
+): Promise<MappedValue[]> {
   const { mapping } = table
   const statusValues = statusValuesFor(mapping, statuses)
   if (statuses.every((status) => OPEN_STATUSES.has(status))) return statusValues
-  const isWanted = (value: string): boolean => statuses.includes(statusOf(mapping, value))
-  const found = new Set((await table.counts()).map(({ value }) => value))
-  return [
-    ...statusValues,
-    ...[...found].filter((value) => !isMapped(mapping, value) && isWanted(value)),
-  ]
+  const unmapped = (await table.counts())
+    .filter((one) => !isMapped(mapping, one) && statuses.includes(statusOf(mapping, one)))
+    .map(({ status }) => status)
+  const others = [...new Set(unmapped)].map((value) => ({ value, hasError: null }))
+  return [...statusValues, ...others]
 }
 
 const OPEN_STATUSES: ReadonlySet<RunStatus | TargetStatus> = new Set([

@@ -37,6 +37,7 @@ function row(given: Partial<AdoptedRow> = {}): AdoptedRow {
   return {
     key: '7',
     status: 'running',
+    hasError: false,
     source: null,
     createdAt: null,
     startedAt: NOW - 30 * MINUTE,
@@ -60,6 +61,8 @@ function row(given: Partial<AdoptedRow> = {}): AdoptedRow {
   }
 }
 
+const withStatus = (status: string) => ({ status, hasError: false })
+
 const facts = (given: Partial<RowFacts> = {}): RowFacts => ({
   now: NOW,
   serverStartedAt: null,
@@ -77,7 +80,7 @@ const livenessOf = (of: Mapping, given: Partial<AdoptedRow>, more: Partial<RowFa
 test('status values ignore case; an unmapped one counts as ended', () => {
   const of = mapping()
   assert.deepEqual(
-    ['Running', 'PENDING', 'Waiting', 'BROKEN'].map((value) => runStatusOf(of, value)),
+    ['Running', 'PENDING', 'Waiting', 'BROKEN'].map((value) => runStatusOf(of, withStatus(value))),
     ['running', 'running', 'queued', 'failed'],
   )
   const ends = {
@@ -87,10 +90,10 @@ test('status values ignore case; an unmapped one counts as ended', () => {
     abandoned: ['Timeout - Auto-cleaned', 'timed out', 'expired'],
   }
   for (const [status, words] of Object.entries(ends))
-    for (const value of words) assert.equal(runStatusOf(of, value), status, value)
-  assert.equal(targetStatusOf(targets(), 'OPEN'), 'planned')
-  assert.equal(targetStatusOf(targets(), 'some error'), 'failed')
-  assert.equal(targetStatusOf(targets(), 'skipped'), 'done')
+    for (const value of words) assert.equal(runStatusOf(of, withStatus(value)), status, value)
+  assert.equal(targetStatusOf(targets(), withStatus('OPEN')), 'planned')
+  assert.equal(targetStatusOf(targets(), withStatus('some error')), 'failed')
+  assert.equal(targetStatusOf(targets(), withStatus('skipped')), 'done')
   for (const action of ['resume', 'fail'] as const)
     assert.ok('value' in statusValueAfter(of, action))
   assert.deepEqual(statusValueAfter(of, 'cancel'), {
@@ -98,7 +101,7 @@ test('status values ignore case; an unmapped one counts as ended', () => {
       'No status is mapped for cancel on a run of jobs: map adopted.jobs.statuses.cancelled in the config',
   })
   assert.deepEqual(statusValueAfter(targets(), 'park'), { value: 'stuck' })
-  assert.ok(RUN_STATUSES.includes(runStatusOf(of, 'anything')))
+  assert.ok(RUN_STATUSES.includes(runStatusOf(of, withStatus('anything'))))
 })
 
 test("P9 silence counts only from the start of the row's server: no owner is presumed dead right after an outage", () => {
@@ -227,7 +230,7 @@ test('a table of targets is one run: running while anything is, and never dead',
   const status = (...words: string[]) =>
     toTableRun(
       of,
-      words.map((value) => ({ value, count: 2 })),
+      words.map((word) => ({ ...withStatus(word), count: 2 })),
       [],
       NOW,
     ).status

@@ -7,7 +7,7 @@ import type { Millis } from '../../../core/model/time.ts'
 import type { WorkerObservation } from '../../../core/store/store.ts'
 import { adoptedId, TABLE_RUN_KEY } from '../ids.ts'
 import type { Mapping } from '../mapping.ts'
-import type { AdoptedRow, AdoptedTable } from '../table/table.ts'
+import type { AdoptedRow, AdoptedTable, RowCount } from '../table/table.ts'
 import type { CallbackResults } from './callbacks.ts'
 import { sanitizeLine } from '../sanitize-line.ts'
 import { observe } from './observe.ts'
@@ -70,7 +70,7 @@ export function resolveRow(
     ? { ...unclaimed, policy: effectivePolicy(mapping, policyOf(unclaimed)) }
     : unclaimed
   const observation =
-    isActive(mapping, row.status) && reopenedAt === null
+    isActive(mapping, row) && reopenedAt === null
       ? observe(row, { mapping, run, ids, ...facts })
       : null
   const worker = observation?.worker.id ?? null
@@ -90,11 +90,11 @@ function toRun(
   row: AdoptedRow,
   { now, callbackResults, reopenedAt, acknowledgedAt = null }: RowFacts & Pick<Run, 'reopenedAt'>,
 ): Run {
-  const status = runStatusOf(mapping, row.status)
+  const status = runStatusOf(mapping, row)
   const lastActivityAt = lastActivityOf(mapping, row, callbackResults)
   const oldest = oldestTimeOf(row) ?? lastActivityAt
   const createdAt = oldest ?? now
-  const traits = isMapped(mapping, row.status)
+  const traits = isMapped(mapping, row)
     ? rowTraits(mapping, row.key)
     : unmappedTraits(mapping, row.key, row.status)
   return {
@@ -112,7 +112,7 @@ function toRun(
     paused: null,
     lastActivityAt: lastActivityAt ?? createdAt,
     counts: {
-      ...toCounts({ [targetStatusOf(mapping, row.status)]: 1 }),
+      ...toCounts({ [targetStatusOf(mapping, row)]: 1 }),
       pages: row.target.page,
       itemsNew: row.extracted,
       skipped: row.skipped,
@@ -134,7 +134,7 @@ function toRun(
 /** The one run of a table of targets. `rows`: those in progress, the last started first; if there is none, the newest. */
 export function toTableRun(
   mapping: Mapping,
-  counts: readonly { readonly value: string; readonly count: number }[],
+  counts: readonly Omit<RowCount, 'group'>[],
   rows: readonly AdoptedRow[],
   now: Millis,
 ): Run {
@@ -187,12 +187,12 @@ function tableRunStatus(targets: Counts['targets']): RunStatus {
 /** Counts rows by target status. */
 export function countByTargetStatus(
   mapping: Mapping,
-  counts: readonly { readonly value: string; readonly count: number }[],
+  counts: readonly Omit<RowCount, 'group'>[],
 ): Partial<Record<TargetStatus, number>> {
   const sum: Partial<Record<TargetStatus, number>> = {}
-  for (const { value, count } of counts) {
-    const status = targetStatusOf(mapping, value)
-    sum[status] = (sum[status] ?? 0) + count
+  for (const one of counts) {
+    const status = targetStatusOf(mapping, one)
+    sum[status] = (sum[status] ?? 0) + one.count
   }
   return sum
 }
@@ -251,7 +251,7 @@ function toTarget(
     id: idsOf(mapping, row).target,
     run: run.id,
     key: isRun ? run.source : key,
-    status: targetStatusOf(mapping, row.status),
+    status: targetStatusOf(mapping, row),
     epoch: 0,
     claimId: null,
     worker,
@@ -319,7 +319,7 @@ function hasMovedSince(
   })
   const isNewer = Math.max(...times, callbackResults.filesAt ?? 0) > reopened.at
   const hasOtherStatus = reopened.status !== null && reopened.status !== row.status
-  return !isOpen(mapping, row.status) || hasOtherStatus || callbackResults.alive === true || isNewer
+  return !isOpen(mapping, row) || hasOtherStatus || callbackResults.alive === true || isNewer
 }
 
 const DAY_MS = 86_400_000

@@ -91,8 +91,8 @@ export class AdoptedRows {
     if (rows.length === 0) return []
     const { mapping } = table
     const { now, serverStartedAt } = await table.clock()
-    const open = rows.filter(({ status }) => isOpen(mapping, status))
-    const openRows = open.map((row) => ({ row, isActive: isActive(mapping, row.status) }))
+    const open = rows.filter((row) => isOpen(mapping, row))
+    const openRows = open.map((row) => ({ row, isActive: isActive(mapping, row) }))
     const callbackResults = new Map(
       (await callUserFunctions(mapping, openRows, this.#errorThrottle)).map((one, at) => [
         open[at]!.key,
@@ -147,7 +147,7 @@ export class AdoptedRows {
     { mapping }: AdoptedTable,
     rows: readonly AdoptedRow[],
   ): Promise<Map<string, RememberedRow>> {
-    const kept = rows.filter(({ status }) => !WELL.has(statusOf(mapping, status)))
+    const kept = rows.filter((row) => !WELL.has(statusOf(mapping, row)))
     if (kept.length === 0) return new Map()
     const ids = kept.map((row) => idsOf(mapping, row)[mapping.kind === 'runs' ? 'run' : 'target'])
     const found = await this.#adopted.rememberedRows(ids)
@@ -294,7 +294,7 @@ function acknowledgedAt(known: RememberedRow | undefined, hashNow: () => string)
 /** Adds the hash of the row to the run, so that a verdict is applied only to the row that was judged. */
 function withRowHash(resolved: ResolvedRow): ResolvedRow {
   const { table, row, run, observation } = resolved
-  if (!isOpen(table.mapping, row.status)) return resolved
+  if (!isOpen(table.mapping, row)) return resolved
   const rowHash = hashRow(row)
   return {
     ...resolved,

@@ -8,6 +8,7 @@ import {
   type ListPosition,
   type ListPositions,
 } from './cursor.ts'
+import type { MappedValue } from '../mapping.ts'
 import { statusValuesIn } from './row-queries.ts'
 import { createdAtOf, sourceOf } from './row-run.ts'
 import type { AdoptedRows } from './rows.ts'
@@ -133,7 +134,7 @@ async function byShortId(
 async function bySanitizedSource(
   table: AdoptedTable,
   { source, search, createdSince }: RunFilter,
-  statusValues: readonly string[] | undefined,
+  statusValues: readonly MappedValue[] | undefined,
 ): Promise<AdoptedRow[]> {
   const { mapping } = table
   if (source === undefined || mapping.columns.source === undefined) return []

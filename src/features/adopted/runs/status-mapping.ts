@@ -3,7 +3,8 @@ import { LIVE_STATUSES, type RunStatus } from '../../../core/model/run.ts'
 import type { TargetStatus } from '../../../core/model/target.ts'
 import type { RunTraits } from '../../../core/model/traits.ts'
 import type { Action } from '../../../core/model/verdict.ts'
-import type { AdoptedStatuses, Mapping } from '../mapping.ts'
+import type { AdoptedStatuses, MappedValue, Mapping } from '../mapping.ts'
+import type { RowStatus } from '../table/table.ts'
 
 type StatusKey = keyof AdoptedStatuses
 
@@ -46,54 +47,53 @@ const TARGET_STATUS_OF_RUN: Readonly<Record<RunStatus, TargetStatus>> = {
   abandoned: 'planned',
 }
 
-export function runStatusOf(mapping: Mapping, statusValue: string): RunStatus {
-  return lookUpStatus(RUN_STATUSES, mapping, statusValue) ?? guessEndStatus(statusValue)
+export function runStatusOf(mapping: Mapping, row: RowStatus): RunStatus {
+  return lookUpStatus(RUN_STATUSES, mapping, row) ?? guessEndStatus(row.status)
 }
 
-export function targetStatusOf(mapping: Mapping, statusValue: string): TargetStatus {
-  if (mapping.kind === 'runs') return TARGET_STATUS_OF_RUN[runStatusOf(mapping, statusValue)]
-  const status = lookUpStatus(TARGET_STATUSES, mapping, statusValue)
+export function targetStatusOf(mapping: Mapping, row: RowStatus): TargetStatus {
+  if (mapping.kind === 'runs') return TARGET_STATUS_OF_RUN[runStatusOf(mapping, row)]
+  const status = lookUpStatus(TARGET_STATUSES, mapping, row)
   if (status !== null) return status
-  const end = guessEndStatus(statusValue)
+  const end = guessEndStatus(row.status)
   return end === 'failed' || end === 'abandoned' ? 'failed' : 'done'
 }
 
 /** The status of what the row is: a run, or a target. */
-export function statusOf(mapping: Mapping, statusValue: string): RunStatus | TargetStatus {
-  return mapping.kind === 'runs'
-    ? runStatusOf(mapping, statusValue)
-    : targetStatusOf(mapping, statusValue)
+export function statusOf(mapping: Mapping, row: RowStatus): RunStatus | TargetStatus {
+  return mapping.kind === 'runs' ? runStatusOf(mapping, row) : targetStatusOf(mapping, row)
 }
 
 const ACTIVE: ReadonlySet<RunStatus | TargetStatus> = new Set(['running', 'in_progress'])
 const OPEN: typeof ACTIVE = new Set([...LIVE_STATUSES, 'planned', 'in_progress'])
 
-export function isActive(mapping: Mapping, statusValue: string): boolean {
-  return ACTIVE.has(statusOf(mapping, statusValue))
+export function isActive(mapping: Mapping, row: RowStatus): boolean {
+  return ACTIVE.has(statusOf(mapping, row))
 }
 
 /** Not ended. */
-export function isOpen(mapping: Mapping, statusValue: string): boolean {
-  return OPEN.has(statusOf(mapping, statusValue))
+export function isOpen(mapping: Mapping, row: RowStatus): boolean {
+  return OPEN.has(statusOf(mapping, row))
 }
 
-/** Waits to be claimed. */
-export function isWaiting(mapping: Mapping, statusValue: string): boolean {
-  return isOpen(mapping, statusValue) && !isActive(mapping, statusValue)
+/** Whether rows with this value wait to be claimed. */
+export function isWaiting({ statusValues }: Mapping, statusValue: string): boolean {
+  const { queued, interrupted, planned } = statusValues
+  return [...queued, ...interrupted, ...planned].some((one) => isSameValue(one.value, statusValue))
 }
 
 /** All mapped status values that mean one of these. */
 export function statusValuesFor(
   mapping: Mapping,
   statuses: readonly (RunStatus | TargetStatus)[],
-): string[] {
+): MappedValue[] {
   return Object.entries(STATUSES[mapping.kind])
     .filter(([, status]) => statuses.includes(status))
     .flatMap(([key]) => mapping.statusValues[key as StatusKey])
 }
 
-export function isMapped(mapping: Mapping, statusValue: string): boolean {
-  return lookUpStatus(STATUSES[mapping.kind], mapping, statusValue) !== null
+export function isMapped(mapping: Mapping, row: RowStatus): boolean {
+  return lookUpStatus(STATUSES[mapping.kind], mapping, row) !== null
 }
 
 type StatusAction = Action | 'cancel'
@@ -144,8 +144,8 @@ function firstMapped(
   action: StatusAction,
   keys: readonly StatusKey[],
 ): ReturnType<typeof statusValueAfter> {
-  const value = keys.flatMap((key) => statusValues[key])[0]
-  if (value !== undefined) return { value }
+  const [first] = keys.flatMap((key) => statusValues[key])
+  if (first) return { value: first.value }
   const settings = keys.map((key) => `adopted.${name}.statuses.${key}`).join(' or ')
   const what = kind === 'runs' ? 'run' : 'target'
   const missing =
@@ -233,17 +233,22 @@ function supportedActions(mapping: Mapping): RunTraits['actions'] {
   ]
 }
 
-/** Looks a status value up in one of the tables above. */
+/** Looks the status of a row up in one of the tables above. */
 function lookUpStatus<Status>(
   statuses: Readonly<Partial<Record<StatusKey, Status>>>,
   { statusValues }: Mapping,
-  statusValue: string,
+  row: RowStatus,
 ): Status | null {
-  const wanted = statusValue.toLowerCase()
+  const isStatusOf = ({ value, hasError }: MappedValue): boolean =>
+    isSameValue(value, row.status) && (hasError === null || hasError === row.hasError)
   const found = (Object.keys(statuses) as StatusKey[]).find((key) =>
-    statusValues[key].some((one) => one.toLowerCase() === wanted),
+    statusValues[key].some(isStatusOf),
   )
   return (found && statuses[found]) ?? null
+}
+
+function isSameValue(value: string, other: string): boolean {
+  return value.toLowerCase() === other.toLowerCase()
 }
 
 /** A row with an unmapped status counts as ended. The text of the status suggests how. */

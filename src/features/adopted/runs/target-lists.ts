@@ -189,8 +189,7 @@ export async function runTotals(
       totals[status]++
       return
     }
-    for (const { value, count } of await table.counts())
-      totals[runStatusOf(table.mapping, value)] += count
+    for (const one of await table.counts()) totals[runStatusOf(table.mapping, one)] += one.count
   })
   return totals
 }

@@ -3,7 +3,6 @@ import type { Cell, RowChange } from './table.ts'
 import { closest } from '../../../core/model/closest.ts'
 import { UsageError } from '../../../core/model/errors.ts'
 import { didYouMean } from '../../../lib/validate/fields.ts'
-import { plainValue } from '../status-values.ts'
 
 /** The mapped columns of a table, from the database's catalogue. */
 
@@ -152,7 +151,7 @@ function statusMistakes({ statusValues }: Mapping, column: CatalogueColumn | und
       : null
   }
   return Object.entries(statusValues).flatMap(([status, of]) =>
-    of.map(plainValue).flatMap((value) => {
+    of.flatMap(({ value }) => {
       const mistake = mistakeOf(value)
       return mistake === null ? [] : [`statuses.${status}: ${value} ${mistake}`]
     }),
@@ -230,7 +229,7 @@ export function toAssignments(
     const value = restore[mapping.columns[field] ?? '']
     if (value !== undefined) assign(field, { kind: 'restored', value })
   }
-  assignValue('status', status === undefined ? status : plainValue(status))
+  assignValue('status', status)
   assignValue('error', error)
   assignValue('owner', owner)
   assignValue('heartbeatAt', heartbeatAt)

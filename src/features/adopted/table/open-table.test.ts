@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { ENGINES, mappingOf, openTestTable } from '../../../testing/open-test-table.ts'
+import { ENGINES, mappingOf, openTestTable, valuesOf } from '../../../testing/open-test-table.ts'
 import { postgresEngine } from '../../../testing/postgres-engine.ts'
 import { sqliteEngine, temporaryFolder } from '../../../testing/sqlite-engine.ts'
 import {
@@ -132,7 +132,7 @@ test('postgres: a table is found in its schema, however that is called, or where
     table: 'Course$Crawler.Runs',
     columns,
   })
-  const [row] = await opening.table.rows({ statusValues: ['RUNNING'], limit: 1 })
+  const [row] = await opening.table.rows({ statusValues: valuesOf('RUNNING'), limit: 1 })
   assert.equal((await opening.table.change(row!, { status: 'failed' }))?.status, 'failed')
   assert.match(
     await openError(db.url, { ...JOBS, table: 'Runs' }),

@@ -109,7 +109,7 @@ function booleansAsStored(mapping: Mapping, columns: readonly SqliteColumn[]): M
   const status = columns.find(({ name }) => isSameName(name, mapping.columns.status))
   if (!status || status.affinity === 'text') return mapping
   return mapStatusValues(mapping, (value) =>
-    value.replace(/^(?:true|false)\b/, (boolean) => (boolean === 'true' ? '1' : '0')),
+    value === 'true' ? '1' : value === 'false' ? '0' : value,
   )
 }
 

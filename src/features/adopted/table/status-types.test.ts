@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ENGINES, mappingOf, openTestTable } from '../../../testing/open-test-table.ts'
+import { ENGINES, mappingOf, openTestTable, valuesOf } from '../../../testing/open-test-table.ts'
 import { runUserSql } from '../../../testing/user-tables.ts'
-import type { AdoptedOptions } from '../mapping.ts'
+import type { AdoptedOptions, MappedValue } from '../mapping.ts'
 import { runStatusOf } from '../runs/status-mapping.ts'
 import { openAdoptedTable } from './table.ts'
 
@@ -40,7 +40,7 @@ for (const engine of ENGINES) {
         statuses: { queued: 0, active: 1, succeeded: ['2'], failed: [3, 4] },
       })
       const { table } = opening
-      const active = await table.rows({ statusValues: ['1'], limit: 9 })
+      const active = await table.rows({ statusValues: valuesOf('1'), limit: 9 })
       assert.deepEqual(
         active.map(({ key, status }) => [key, status]),
         [
@@ -50,7 +50,7 @@ for (const engine of ENGINES) {
       )
       const counts = await table.counts()
       assert.deepEqual(
-        counts.map(({ value, count }) => [value, runStatusOf(table.mapping, value), count]),
+        counts.map((one) => [one.status, runStatusOf(table.mapping, one), one.count]),
         [
           ['0', 'queued', 1],
           ['1', 'running', 2],
@@ -112,30 +112,28 @@ for (const engine of ENGINES) {
     })
     const { table } = opening
     const statuses = async () =>
-      (await table.rows({ limit: 9 })).map(
-        ({ key, status }) => `${key} ${runStatusOf(table.mapping, status)}`,
-      )
+      (await table.rows({ limit: 9 })).map((row) => `${row.key} ${runStatusOf(table.mapping, row)}`)
     assert.deepEqual(await statuses(), ['4 failed', '3 succeeded', '2 running', '1 running'])
     const { statusValues } = table.mapping
-    const keysOf = async (values: readonly string[]) =>
+    const keysOf = async (values: readonly MappedValue[]) =>
       (await table.rows({ statusValues: values, limit: 9 })).map(({ key }) => key)
     assert.deepEqual(await keysOf(statusValues.active), ['2', '1'])
     assert.deepEqual(await keysOf(statusValues.succeeded), ['3'])
     assert.deepEqual(await keysOf(statusValues.failed), ['4'])
     assert.deepEqual(
       (await table.counts())
-        .map(({ value, count }) => `${runStatusOf(table.mapping, value)} ${count}`)
+        .map((one) => `${runStatusOf(table.mapping, one)} ${one.count}`)
         .toSorted(),
       ['failed 1', 'running 2', 'succeeded 1'],
     )
 
     const row = (await table.row('2'))!
     const failed = (await table.change(row, {
-      status: statusValues.failed[0]!,
+      status: statusValues.failed[0]!.value,
       finishedAt: NOW,
       error: 'left behind',
     }))!
-    assert.equal(runStatusOf(table.mapping, failed.status), 'failed')
+    assert.equal(runStatusOf(table.mapping, failed), 'failed')
     assert.deepEqual(await statuses(), ['4 failed', '3 succeeded', '2 failed', '1 running'])
     assert.deepEqual(
       (await table.change(failed, { restore: row.snapshot }))?.snapshot,

@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ENGINES, openTestTable, openUserTable } from '../../../testing/open-test-table.ts'
+import {
+  ENGINES,
+  openTestTable,
+  openUserTable,
+  valuesOf,
+} from '../../../testing/open-test-table.ts'
 import { HOSTILE_TEXTS } from '../../../testing/hostile-text.ts'
 import { postgresEngine } from '../../../testing/postgres-engine.ts'
 import { sqliteEngine } from '../../../testing/sqlite-engine.ts'
@@ -59,7 +64,7 @@ for (const engine of ENGINES) {
       { id: 'clx1', status: 'PROCESSING', total: 1, createdAt: minutesAgo(10) },
     ])
     const [qualification] = await qualifications.table.rows({
-      statusValues: ['processing'],
+      statusValues: valuesOf('processing'),
       limit: 5,
     })
     assert.deepEqual(
@@ -84,8 +89,8 @@ for (const engine of ENGINES) {
       attempts: 2,
     })
     assert.deepEqual(await targets.table.counts(), [
-      { value: 'IN_PROGRESS', group: 'CA', count: 1 },
-      { value: 'PLANNED', group: 'CA', count: 1 },
+      { status: 'IN_PROGRESS', hasError: false, group: 'CA', count: 1 },
+      { status: 'PLANNED', hasError: false, group: 'CA', count: 1 },
     ])
     for (const { table } of [crawls, tenders, qualifications, targets]) {
       assert.deepEqual(table.warnings, [])
@@ -148,9 +153,9 @@ for (const engine of ENGINES) {
       const rows = await table.rows({ ...filter, limit: 10 })
       return rows.map(({ key }) => UUIDS.indexOf(key))
     }
-    assert.deepEqual(await found({ statusValues: ['running'] }), [0, 1])
-    assert.deepEqual(await found({ statusValues: ['RUNNING', 'ODD'] }), [0, 1, 2])
-    assert.deepEqual(await found({ statusValues: [] }), [])
+    assert.deepEqual(await found({ statusValues: valuesOf('running') }), [0, 1])
+    assert.deepEqual(await found({ statusValues: valuesOf('RUNNING', 'ODD') }), [0, 1, 2])
+    assert.deepEqual(await found({ statusValues: valuesOf() }), [])
     assert.deepEqual(await found({ source: 'algebra' }), [0])
     assert.deepEqual(await found({ source: 'Algebra' }), [])
     assert.deepEqual(await found({ source: 'alg\0ebra' }), [])
@@ -180,9 +185,12 @@ for (const engine of ENGINES) {
     for (const index of ['', 'CREATE INDEX jobs_status ON jobs (status)']) {
       if (index !== '') await db.raw(index)
       await using opening = await openTestTable(db.url, options)
-      const found = await opening.table.rows({ statusValues: ['in_progress'], limit: 9 })
+      const found = await opening.table.rows({ statusValues: valuesOf('in_progress'), limit: 9 })
       assert.deepEqual(found.map(({ status }) => status).toReversed(), words, index)
-      assert.deepEqual(await opening.table.rows({ statusValues: ['nothing'], limit: 9 }), [])
+      assert.deepEqual(
+        await opening.table.rows({ statusValues: valuesOf('nothing'), limit: 9 }),
+        [],
+      )
     }
   })
 
@@ -209,7 +217,7 @@ for (const engine of ENGINES) {
       assert.deepEqual([row.status, row.owner, row.error], [text, text, text])
     }
     const words = await opening.table.counts()
-    assert.deepEqual(new Set(words.map(({ value }) => value)), new Set(HOSTILE_TEXTS))
+    assert.deepEqual(new Set(words.map(({ status }) => status)), new Set(HOSTILE_TEXTS))
   })
 
   test(`${engine.name}: names and types may be odd, ids longer than a number, and anything null`, async () => {

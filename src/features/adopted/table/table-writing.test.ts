@@ -2,7 +2,12 @@ import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { Client } from 'pg'
-import { ENGINES, openTestTable, openUserTable } from '../../../testing/open-test-table.ts'
+import {
+  ENGINES,
+  openTestTable,
+  openUserTable,
+  valuesOf,
+} from '../../../testing/open-test-table.ts'
 import { HOSTILE_TEXTS } from '../../../testing/hostile-text.ts'
 import { isLong } from '../../../testing/long-tests.ts'
 import { postgresEngine } from '../../../testing/postgres-engine.ts'
@@ -457,7 +462,7 @@ test('postgres: a domain is as good as the type beneath it, however deep that is
     }
     await using opening = await openTestTable(db.url, options)
     const { table } = opening
-    const [row, ...others] = await table.rows({ statusValues: ['RUNNING'], limit: 5 })
+    const [row, ...others] = await table.rows({ statusValues: valuesOf('RUNNING'), limit: 5 })
     const { key } = row!
     assert.deepEqual([key, others.length], [UUIDS[1], 1])
     assert.equal((await table.rows({ limit: 5, after: { listedAt: null, key } })).length, 1)

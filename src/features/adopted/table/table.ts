@@ -6,7 +6,7 @@ import {
 } from '../../../core/model/errors.ts'
 import { passwordsIn, registerSecrets } from '../../../core/model/redact.ts'
 import type { Target } from '../../../core/model/target.ts'
-import type { Mapping, TARGET_FIELDS, UserRow } from '../mapping.ts'
+import type { MappedValue, Mapping, TARGET_FIELDS, UserRow } from '../mapping.ts'
 import type { Millis } from '../../../core/model/time.ts'
 
 /** A value of a column. */
@@ -27,8 +27,8 @@ export interface AdoptedTable {
   row(key: string): Promise<AdoptedRow | null>
   /** Newest first by `listedAt` (rows without one last), then by id, the greatest first. */
   rows(filter: RowFilter): Promise<AdoptedRow[]>
-  /** Rows per status value, and per group in a table of targets. */
-  counts(): Promise<{ value: string; group: string | null; count: number }[]>
+  /** Rows per status, and per group in a table of targets. */
+  counts(): Promise<RowCount[]>
   /** The ids of all rows in a fixed order, after the given one. */
   keys(after: string | null, limit: number): Promise<string[]>
   /**
@@ -43,7 +43,7 @@ export interface AdoptedTable {
 
 export type RowFilter = {
   /** Any of these, ignoring case; default: all. */
-  readonly statusValues?: readonly string[] | undefined
+  readonly statusValues?: readonly MappedValue[] | undefined
   readonly source?: string | undefined
   /** With `source`: also rows without a source. */
   readonly orNoSource?: boolean | undefined
@@ -63,6 +63,8 @@ export type AdoptedRow = {
   readonly key: string
   /** The value in the table. */
   readonly status: string
+  /** It tells failed rows from succeeded ones if both have the same value. */
+  readonly hasError: boolean
   readonly source: string | null
   readonly createdAt: Millis | null
   readonly startedAt: Millis | null
@@ -95,6 +97,12 @@ export type AdoptedRow = {
    */
   readonly snapshot: Readonly<Record<string, Cell>>
 }
+
+/** The status of a row, which only the mapping gives a meaning. */
+export type RowStatus = Pick<AdoptedRow, 'status' | 'hasError'>
+
+/** Rows with the same status. `hasError` is false if the mapping does not use it. */
+export type RowCount = RowStatus & { readonly group: string | null; readonly count: number }
 
 /** New values. Omitted fields, unmapped columns, and nulls for columns that are not nullable are skipped. */
 export type RowChange = {

@@ -1,6 +1,6 @@
 import { containing } from '../../../core/store/like.ts'
 import type { Millis } from '../../../core/model/time.ts'
-import type { Mapping, UserRow } from '../mapping.ts'
+import type { MappedValue, Mapping, UserRow } from '../mapping.ts'
 import {
   distinctValuesSql,
   spellingsOf,
@@ -9,8 +9,7 @@ import {
   type MappedField,
   type TimeField,
 } from './columns.ts'
-import { hasError, isShared, plainValue, withError } from '../status-values.ts'
-import type { AdoptedRow, AdoptedTable, Cell, RowChange, RowFilter } from './table.ts'
+import type { AdoptedRow, AdoptedTable, Cell, RowChange, RowCount, RowFilter } from './table.ts'
 import { formatTimestamp, timeFormatFor, type RawTime, type TimeStorage } from './timestamps.ts'
 
 /** A table as the database's catalogue describes it. */
@@ -106,17 +105,18 @@ export abstract class UserTable<Values extends BoundValues> implements AdoptedTa
     return rows.map((raw) => this.toRow(raw))
   }
 
-  async counts(): Promise<{ value: string; group: string | null; count: number }[]> {
+  async counts(): Promise<RowCount[]> {
     const sql = this.#sql
     const text = /* sql */ `
-      SELECT coalesce(${sql.cell('status')}, '') AS value, ${sql.cell('group')} AS "group",
+      SELECT coalesce(${sql.cell('status')}, '') AS status, ${sql.cell('group')} AS "group",
              ${this.#hasError} AS has_error, count(*) AS count
         FROM ${sql.table} WHERE ${sql.hasId} GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
     `
-    type Count = { value: Cell; group: Cell; has_error: unknown; count: unknown }
+    type Count = { status: Cell; group: Cell; has_error: unknown; count: unknown }
     const rows = await this.query<Count>('counts', text)
-    return rows.map(({ value, group, has_error, count }) => ({
-      value: toStatus(this.mapping, String(value), Number(has_error) === 1),
+    return rows.map(({ status, group, has_error, count }) => ({
+      status: String(status),
+      hasError: Number(has_error) === 1,
       group: group === null ? null : String(group),
       count: Number(count),
     }))
@@ -194,23 +194,21 @@ export abstract class UserTable<Values extends BoundValues> implements AdoptedTa
     return conditions
   }
 
-  /** Whether a status has one of these values, and the error that it takes. */
-  async #isOneOf(statusValues: readonly string[], values: Values): Promise<string> {
-    const { mapping } = this
-    const groups = Map.groupBy(statusValues, (value) =>
-      hasError(value) ? 1 : isShared(mapping, value) ? 0 : null,
-    )
+  /** The condition for rows with one of these statuses. */
+  async #isOneOf(statusValues: readonly MappedValue[], values: Values): Promise<string> {
     const conditions: string[] = []
-    for (const [error, of] of groups) {
-      const isOneOf = this.#sql.isOneOf(await this.#spellings(of.map(plainValue)), values)
-      conditions.push(error === null ? isOneOf : `(${isOneOf} AND ${this.#hasError} = ${error})`)
+    for (const [hasError, of] of Map.groupBy(statusValues, (one) => one.hasError)) {
+      const spellings = await this.#spellings(of.map(({ value }) => value))
+      const isOneOf = this.#sql.isOneOf(spellings, values)
+      const isError = hasError === null ? '' : ` AND ${this.#hasError} = ${Number(hasError)}`
+      conditions.push(`(${isOneOf}${isError})`)
     }
     return conditions.length > 0 ? `(${conditions.join(' OR ')})` : 'false'
   }
 
-  /** 1 for a row with an error, if that tells a failed row from a succeeded one. */
+  /** 1 for a row with an error, if the mapping needs it to tell a failed row from a succeeded one. */
   get #hasError(): string {
-    if (!this.mapping.statusValues.failed.some(hasError)) return '0'
+    if (!this.mapping.statusValues.failed.some(({ hasError }) => hasError)) return '0'
     return `CASE WHEN coalesce(${this.#sql.cell('error')}, '') <> '' THEN 1 ELSE 0 END`
   }
 
@@ -224,11 +222,6 @@ export abstract class UserTable<Values extends BoundValues> implements AdoptedTa
     const present = found.flatMap(({ value }) => (value === null ? [] : String(value)))
     return spellingsOf(statusValues, present)
   }
-}
-
-/** The status of a row, as the mapping names it. */
-function toStatus(mapping: Mapping, value: string, isError: boolean): string {
-  return isError && isShared(mapping, value) ? withError(value) : value
 }
 
 type RowParts = {
@@ -258,7 +251,8 @@ export function makeRow({
   const error = snapshot[mapping.columns.error ?? ''] ?? ''
   return {
     key,
-    status: toStatus(mapping, text('status') ?? '', error !== ''),
+    status: text('status') ?? '',
+    hasError: error !== '',
     source: text('source'),
     createdAt: timestamp('createdAt'),
     startedAt: timestamp('startedAt'),

@@ -25,7 +25,7 @@ async function proposalOf(engine: Engine, ddl: string, options: ProposeOptions =
   const opened = await openAdoptedTable(mapping!, db.url)
   try {
     const rows = await opened.rows({ limit: 50 })
-    const statuses = rows.map(({ key, status }) => `${key} ${runStatusOf(opened.mapping, status)}`)
+    const statuses = rows.map((row) => `${row.key} ${runStatusOf(opened.mapping, row)}`)
     return { ...found, statuses: statuses.toSorted() }
   } finally {
     await opened.close()
