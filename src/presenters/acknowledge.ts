@@ -3,11 +3,15 @@ import { refuseAcknowledge, refuseAcknowledgeTarget, type Refusal } from '../ope
 import { shortId, type RunId } from '../core/model/id.ts'
 import { isLive, type Run } from '../core/model/run.ts'
 import { DEAD_LETTER_STATUSES, type Target } from '../core/model/target.ts'
-import { assessRun } from '../core/recovery/assess.ts'
+import { assess, assessRun, isStuckRow } from '../core/recovery/assess.ts'
 import type { ActionContext, OperatorContext } from '../core/recovery/context.ts'
 import { LATEST_FAILED_MAX } from '../core/store/reads.ts'
 import type { Store } from '../core/store/store.ts'
-import { ACKNOWLEDGE_STORE, type AcknowledgeResult } from '../features/acknowledge/store/store.ts'
+import {
+  ACKNOWLEDGE_STORE,
+  type AcknowledgeRequest,
+  type AcknowledgeResult,
+} from '../features/acknowledge/store/store.ts'
 import { firstSentences, plainText } from '../lib/text/sentence.ts'
 import { unstuckCommand } from '../lib/text/shell-command.ts'
 import { countAcknowledged, countDeadLetters, loadAcknowledged } from './acknowledged.ts'
@@ -66,7 +70,10 @@ export async function acknowledge(
     ? null
     : undoCalls(await findChanged(store, accepted, { targets, groups }, options), options)
   const items: AcknowledgedRun[] = []
-  for (const run of accepted) items.push(await mark(context, run, { groups }, options))
+  for (const run of accepted) {
+    const stuckRows = options.undo ? undefined : await findStuckRows(context, run)
+    items.push(await mark(context, run, { groups, stuckRows }, options))
+  }
   for (const [run, own] of Map.groupBy(targets, (target) => target.run))
     items.push(await mark(context, owners.get(run)!, { targets: own.map(({ id }) => id) }, options))
   const one = new Set([...runs.map(({ id }) => id), ...owners.keys()])
@@ -83,15 +90,26 @@ export async function acknowledge(
 
 /** A live row of a table of your own is acknowledged if it is stuck. */
 async function refuse(context: OperatorContext, run: Run): Promise<Refusal> {
-  const isStuckRow =
+  const isStuckRun =
     run.traits.origin !== null && isLive(run.status) && isStuck(await assessRun(context, run))
-  return refuseAcknowledge(run, isStuckRow)
+  return refuseAcknowledge(run, isStuckRun)
+}
+
+/** Returns the workers of stuck rows of a table of your own, each with the hash of its row. */
+async function findStuckRows(
+  context: OperatorContext,
+  { id, kind, traits }: Run,
+): Promise<AcknowledgeRequest['stuckRows']> {
+  if (traits.origin === null || kind === 'single') return undefined
+  const { workers } = await assess(context)
+  const stuck = workers.filter((one) => one.runs.has(id) && isStuckRow(one))
+  return new Map(stuck.map(({ worker, evidence }) => [worker.id, evidence.rowHash]))
 }
 
 async function mark(
   { store, actor }: ActionContext,
   one: Pick<Run, 'id' | 'source'> & Partial<Pick<Run, 'traits'>>,
-  chosen: { targets?: readonly string[]; groups?: readonly string[] | undefined },
+  chosen: Pick<AcknowledgeRequest, 'targets' | 'groups' | 'stuckRows'>,
   { undo, dryRun, because }: AcknowledgeOptions,
 ): Promise<AcknowledgedRun> {
   const extension = await store.extend(ACKNOWLEDGE_STORE)

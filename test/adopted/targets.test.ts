@@ -3,6 +3,8 @@ import { test } from 'node:test'
 import { TRUSTED_OBSERVER } from '../../src/core/decide/liveness.ts'
 import { recover } from '../../src/core/recovery/recover.ts'
 import { resetFailed, revert } from '../../src/operator/actions.ts'
+import { acknowledge } from '../../src/presenters/acknowledge.ts'
+import { ENGINES } from '../../src/testing/open-test-table.ts'
 import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
 import { ypTargets } from '../../src/testing/user-tables.ts'
 import { minutesAgo, createAdoptedTestContext } from './test-context.ts'
@@ -64,6 +66,41 @@ test('a target whose hold was reverted by an operator is left alone, however lon
     'another process had it',
   )
 })
+
+for (const engine of ENGINES) {
+  test(`acknowledging a table marks the rows that are gone or stalled, and none that recovery may still end, on ${engine.name}`, async () => {
+    await using ctx = await createAdoptedTestContext(engine, {
+      yp: {
+        table: ypTargets,
+        rows: [
+          { id: 1, slug: 'gone', ...silentTarget() },
+          { id: 2, slug: 'unknown', ...silentTarget() },
+          { id: 3, slug: 'slow', state: 'CA', ...silentTarget() },
+          { id: 4, slug: 'stalled', state: 'TX', ...silentTarget() },
+        ],
+        options: {
+          policy: { lease: '60m', maxSilence: '60m', groups: { CA: { maxSilence: '3h' } } },
+          alive({ slug }) {
+            if (slug === 'unknown') throw new Error('no answer')
+            return slug !== 'gone'
+          },
+        },
+      },
+    })
+    const [run] = (await ctx.store.runs({ limit: 1 })).items
+    const marked = async (): Promise<string[]> => {
+      const { items } = await ctx.store.targets(run!.id, { limit: 9 })
+      return items.filter(({ acknowledgedAt }) => acknowledgedAt !== null).map(({ key }) => key)
+    }
+
+    const planned = await acknowledge(ctx.operator, { runs: [run!] }, { undo: false, dryRun: true })
+    assert.deepEqual([planned.targets, await marked()], [2, []])
+    await acknowledge(ctx.operator, { runs: [run!] }, { undo: false, dryRun: false })
+    assert.deepEqual((await marked()).toSorted(), ['gone', 'stalled'])
+    await acknowledge(ctx.operator, { runs: [run!] }, { undo: true, dryRun: false })
+    assert.deepEqual(await marked(), [])
+  })
+}
 
 test('reset-failed of a group leaves the others', async () => {
   await using ctx = await createAdoptedTestContext(sqliteEngine, {

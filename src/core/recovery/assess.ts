@@ -201,9 +201,14 @@ function assessWorkers(
   })
 }
 
-/** Rows of a table of your own that are stuck, worst first. */
+/** The states of a worker whose row in a table of your own is stuck, worst first. */
 const STUCK_ROWS: readonly Liveness[] = ['gone', 'silent', 'stalled']
 const NAMED_MAX = 3
+
+/** Returns whether the row of this worker is stuck. While the state of a worker is unknown, it is not. */
+export function isStuckRow({ assessment }: Pick<AssessedWorker, 'assessment'>): boolean {
+  return STUCK_ROWS.includes(assessment.liveness)
+}
 
 /** A table of targets of your own is as well as the worst of its rows, each of which has a worker of its own. */
 function withStuckRows(
@@ -217,7 +222,7 @@ function withStuckRows(
   const rank = ({ worker }: Holding): number =>
     STUCK_ROWS.indexOf(workers.get(worker)!.assessment.liveness)
   const stuck = holdings
-    .filter((held) => held.run === run.id && rank(held) >= 0)
+    .filter((held) => held.run === run.id && isStuckRow(workers.get(held.worker)!))
     .toSorted((a, b) => rank(a) - rank(b) || a.lastActivityAt - b.lastActivityAt)
   const [worst, ...others] = stuck.map(({ worker }) => workers.get(worker)!)
   if (!worst) return assessed

@@ -1,6 +1,6 @@
 import { storedText } from '../../../core/store/stored-text.ts'
 import { LIMITS } from '../../../core/model/limits.ts'
-import type { RunId, TargetId } from '../../../core/model/id.ts'
+import type { RunId, TargetId, WorkerId } from '../../../core/model/id.ts'
 import type { DeadLetterStatus } from '../../../core/model/target.ts'
 import type { AuditInfo, StoreExtension } from '../../../core/store/store.ts'
 
@@ -9,6 +9,8 @@ export type AcknowledgeRequest = AuditInfo & {
   /** Only these of its failed, stuck and parked targets; else all, and the run itself if it failed or was abandoned. */
   readonly targets?: readonly TargetId[] | undefined
   readonly groups?: readonly string[] | undefined
+  /** Of a table of your own: also the stuck rows of these workers, each with the hash of its row as it was assessed. */
+  readonly stuckRows?: ReadonlyMap<WorkerId, string | undefined> | undefined
   /** Removes the mark. */
   readonly undo: boolean
   /** Only count. */

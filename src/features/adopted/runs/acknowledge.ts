@@ -1,4 +1,3 @@
-import { assessLiveness, TRUSTED_OBSERVER } from '../../../core/decide/liveness.ts'
 import { unknownRun } from '../../../core/model/errors.ts'
 import { DEAD_LETTER_STATUSES } from '../../../core/model/target.ts'
 import type { Run } from '../../../core/model/run.ts'
@@ -63,27 +62,23 @@ async function acknowledgeRows(
   return result
 }
 
-/** Of a table of targets: the named rows, or those that failed or are stuck. */
+/** Returns the rows of a table of targets that failed or are stuck, or those of them that are named. */
 async function selectRows(
   rows: AdoptedContext['rows'],
   table: AdoptedTable,
   run: Run,
-  { targets, groups }: AcknowledgeRequest,
+  { targets, groups, stuckRows, undo }: AcknowledgeRequest,
 ): Promise<ResolvedRow[]> {
   const statusValues = await statusValuesIn(table, [...DEAD_LETTER_STATUSES, 'in_progress'])
   const all = await rows.resolve(table, await allRows(table, { statusValues }), run)
+  const isStuck = ({ observation, row }: ResolvedRow): boolean =>
+    observation !== null && stuckRows?.get(observation.worker.id) === hashRow(row)
   return all.filter(
     (one) =>
       (targets?.includes(one.target.id) ?? true) &&
       (groups?.includes(one.target.group ?? '') ?? true) &&
-      (one.target.status !== 'in_progress' || (!groups && isStuck(one))),
+      (one.target.status !== 'in_progress' || (!groups && (undo || isStuck(one)))),
   )
-}
-
-function isStuck({ now, run, target, observation }: ResolvedRow): boolean {
-  if (observation === null) return false
-  const { liveness } = assessLiveness(observation.evidence, TRUSTED_OBSERVER)
-  return liveness !== 'present' || now - target.lastActivityAt > run.policy.maxSilenceMs
 }
 
 /** Reads the failed rows of tables that have marks. */
