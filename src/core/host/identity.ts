@@ -27,17 +27,23 @@ export function isLocalProcess(other: ProcessIdentity): boolean {
 /** Returns whether a process still runs, as far as this process can see. `gone` only if the kernel proves it. */
 export function processState(other: ProcessIdentity): Evidence['process'] {
   if (!isLocalProcess(other)) return 'unknown'
-  const stat = readProcessStat(other.pid)
-  if (stat) {
-    const same = other.startTicks === null || stat.startTicks === other.startTicks
-    return same && !stat.isDead ? 'alive' : 'gone'
-  }
+  const found = findProcess(other.pid)
+  // A process of which the system hides the start may be another one with the same id.
+  if (found === 'hidden') return 'unknown'
+  const isSame = other.startTicks === null || found?.startTicks === other.startTicks
+  return found && isSame ? 'alive' : 'gone'
+}
+
+/** Finds a running process of this host by its id; null: there is none. `hidden`: there is one, without an entry in /proc. */
+export function findProcess(pid: number): ProcessStat | 'hidden' | null {
+  const stat = readProcessStat(pid)
+  if (stat) return stat.isDead ? null : stat
   try {
-    process.kill(other.pid, 0)
-    return 'unknown'
+    process.kill(pid, 0)
+    return 'hidden'
   } catch (error) {
     // EPERM: the process exists but belongs to another user.
-    return (error as NodeJS.ErrnoException).code === 'ESRCH' ? 'gone' : 'unknown'
+    return (error as NodeJS.ErrnoException).code === 'ESRCH' ? null : 'hidden'
   }
 }
 

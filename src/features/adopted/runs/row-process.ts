@@ -1,6 +1,5 @@
 import { hostname } from 'node:os'
-import process from 'node:process'
-import { readProcessStat } from '../../../core/host/identity.ts'
+import { findProcess } from '../../../core/host/identity.ts'
 import type { Millis } from '../../../core/model/time.ts'
 import type { Evidence } from '../../../core/model/worker.ts'
 import { startedAgoMs } from '../../../lib/process/process-info.ts'
@@ -21,19 +20,12 @@ export function rowProcessState(
   const { host, pid } = row
   if (host === null || pid === null || host.trim().toLowerCase() !== hostname().toLowerCase())
     return 'unknown'
-  const stat = readProcessStat(pid)
-  if (!stat) return exists(pid) ? 'alive' : 'gone'
+  const found = findProcess(pid)
+  if (found === null) return 'gone'
+  // A row without a heartbeat has no better evidence of its worker.
+  if (found === 'hidden') return 'alive'
   const lastWrittenAt = latestOf([row.startedAt, row.heartbeatAt, row.activityAt])
-  const processStartedAt = now - startedAgoMs(stat.startTicks)
+  const processStartedAt = now - startedAgoMs(found.startTicks)
   const isAnother = lastWrittenAt !== null && processStartedAt > lastWrittenAt + CLOCK_TOLERANCE_MS
-  return stat.isDead || isAnother ? 'gone' : 'alive'
-}
-
-function exists(pid: number): boolean {
-  try {
-    return process.kill(pid, 0)
-  } catch (error) {
-    // EPERM: the process exists but belongs to another user.
-    return (error as NodeJS.ErrnoException).code !== 'ESRCH'
-  }
+  return isAnother ? 'gone' : 'alive'
 }
