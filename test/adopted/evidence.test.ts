@@ -115,7 +115,7 @@ test('alive() decides at once: false is recovered, true is left alone, and so is
     'no heartbeat is known',
   )
   const [gone] = verdicts.filter(({ source }) => source === 'gone')
-  assert.match(gone!.because, /row gone of courses has ended: alive\(\) says so/)
+  assert.match(gone!.because, /row gone of courses has ended: alive\(\) returned false/)
   assert.deepEqual((await ctx.store.observations()).map(({ worker }) => worker.source).sort(), [
     'lives',
     'throws',

@@ -16,7 +16,7 @@ for (const engine of ENGINES) {
   const time = engine.name === 'sqlite' ? 'datetime' : 'timestamp'
   const number = (value: unknown): number | null => (value === null ? null : Number(value))
 
-  test(`${engine.name}: rows with the integers of an enum are judged by their processes, and recovered and reverted as numbers`, async () => {
+  test(`${engine.name}: rows with the integers of an enum are assessed by their processes, and recovered and reverted as numbers`, async () => {
     const here = hostname()
     await using project = await createAdoptedProject(
       engine,
@@ -48,7 +48,7 @@ for (const engine of ENGINES) {
       },
     )
     const proposed = await project.json('adopt', '--table', 'crawl_jobs', '--db', project.url)
-    assert.match(JSON.stringify(proposed), /judged by process, age, progress and checkpoint/)
+    assert.match(JSON.stringify(proposed), /assessed by process, age, progress and checkpoint/)
     assert.deepEqual(proposed.proposals[0].mapping.statuses, {
       queued: 0,
       active: 1,

@@ -30,8 +30,10 @@ export function assessLiveness(evidence: Evidence, observer: ObserverHealth): Li
     : `last ${evidence.isActivity ? 'activity' : 'heartbeat'} ${humanizeAgo(heartbeatAgeMs)}`
   if (observer.consecutiveHeartbeats < 2)
     return assessed('unknown', 'the observer has not sent two heartbeats in a row itself')
-  if (evidence.aliveCheck === 'gone') return assessed('gone', `${name} has ended: alive() says so`)
-  if (evidence.aliveCheck === 'alive') return assessed('present', `${name} lives: alive() says so`)
+  if (evidence.aliveCheck === 'gone')
+    return assessed('gone', `${name} has ended: alive() returned false`)
+  if (evidence.aliveCheck === 'alive')
+    return assessed('present', `${name} is alive: alive() returned true`)
   if (presenceKind === 'file' && presence === 'free')
     return assessed('gone', `${name} has ended: the kernel freed its lock (${lastHeartbeat})`)
   if (process === 'gone')
@@ -45,7 +47,7 @@ export function assessLiveness(evidence: Evidence, observer: ObserverHealth): Li
     return assessed('gone', `${name} lost its database session (${lastHeartbeat})`)
   if (heartbeatAgeMs <= leaseMs) return assessed('present', `${name} is alive: ${lastHeartbeat}`)
   if (evidence.aliveCheck === 'unanswered')
-    return assessed('unknown', `${name}: alive() gave no answer (${lastHeartbeat})`)
+    return assessed('unknown', `${name}: alive() failed or timed out (${lastHeartbeat})`)
   if (serverUpMs <= leaseMs) {
     const since = `its database started only ${humanizeAgo(serverUpMs)}`
     const until = untilLease(leaseMs - serverUpMs)

@@ -19,7 +19,7 @@ import { ADOPTED_SECTION } from './config.ts'
 export type AdoptedRecoveryOptions = {
   /** The store with adopted tables. Opened at each check, since it may be unreachable at the start. */
   readonly open: () => Promise<Store>
-  /** The policies of the tables; they determine the interval. Without any nothing runs. */
+  /** The policies of the tables, which determine the interval. Without tables nothing runs. */
   readonly policies: readonly Policy[]
   readonly policyOf: PolicyOf
   readonly emit: Emit
@@ -41,7 +41,7 @@ const LEADER_ROLE = 'feature:adopted'
 
 /**
  * Recovers the rows of adopted tables while a server runs. It runs in the main thread, because functions of a config
- * cannot be sent to the heartbeat thread. Of several servers one checks at a time.
+ * cannot be sent to the heartbeat thread. Only one of several servers checks at a time.
  */
 export class AdoptedRecovery {
   readonly #options: AdoptedRecoveryOptions
@@ -96,7 +96,7 @@ export class AdoptedRecovery {
     this.#lastCheckAt = await store.now()
   }
 
-  /** After a gap of its own this process cannot tell a silent worker from its own outage. */
+  /** Returns how far to trust the check: after a gap of its own, this process cannot tell a silent worker from its own outage. */
   #observerHealthAt(now: Millis): ObserverHealth {
     const isGap = this.#lastCheckAt !== null && now - this.#lastCheckAt > 2.5 * this.#intervalMs
     if (isGap) this.#stableSince = now
@@ -128,7 +128,7 @@ export class AdoptedRecovery {
   }
 }
 
-/** There is no sweep of adopted tables, so this check also covers the limits of a sweep. */
+/** Returns the interval. No sweep covers adopted tables, so the check also has to meet the limits of a sweep. */
 function checkInterval(policy: Policy): number {
   return monitorInterval(policy, [policy.leaseMs, policy.staleAfterMs])
 }

@@ -75,7 +75,7 @@ const ROWS_CHECKED_MAX = 500
 const AHEAD_MS = 5 * 60_000
 const HOUR_MS = 3_600_000
 
-/** Active rows without a time: they are never dead by age. */
+/** Warns about active rows without a time, which never get too old, and about times in the future. */
 function timeWarnings(rows: readonly AdoptedRow[], now: Millis): string[] {
   const timesOf = ({ listedAt, heartbeatAt, activityAt }: AdoptedRow): Millis[] =>
     [listedAt, heartbeatAt, activityAt].filter((at) => at !== null)
@@ -95,7 +95,7 @@ function timeWarnings(rows: readonly AdoptedRow[], now: Millis): string[] {
   ]
 }
 
-/** Verdicts of its policy without a mapped status: such rows are never changed. */
+/** Warns about verdicts of the policy without a mapped status, which change no row. */
 function missingStatusWarnings(mapping: Mapping): string[] {
   const { onCrash, onStalled, groups } = mapping.policy
   const ofGroups = Object.values(groups ?? {}).flatMap((one) => [one.onCrash, one.onStalled])

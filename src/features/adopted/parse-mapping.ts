@@ -106,7 +106,7 @@ const ENTRY = object({
 /** Hand-made heartbeats are slow. */
 const DEFAULT_LEASE_MS = 5 * 60_000
 
-/** The path of an entry in the config, for messages. */
+/** Returns the path of an entry in the config, for messages. */
 export function configPathOf(name: string): string {
   return /^[a-z_$][\w$]*$/i.test(name) ? `adopted.${name}` : `adopted[${JSON.stringify(name)}]`
 }
@@ -253,12 +253,12 @@ function areStatusValues(value: unknown): value is StatusValue | StatusValue[] {
 
 const RESUME_STATUS_HINT = 'a word to be written in statuses.interrupted or statuses.queued'
 
-/** Whether a status for waiting rows is mapped. */
+/** Returns whether a status for waiting rows is mapped. */
 function canResume({ interrupted, queued, planned }: StatusValues): boolean {
   return interrupted.length + queued.length + planned.length > 0
 }
 
-/** Rows are never added to a user's table, so runs are not retried. */
+/** Parses the policy of a table. Rows are never added to it, so its runs are not retried. */
 function parsePolicy(
   given: unknown,
   base: Policy,

@@ -98,7 +98,7 @@ export async function withAdoptedTables(
   }
 }
 
-/** Marks of runs and targets also apply to rows. */
+/** Extends the store, and applies acknowledgements to rows too. */
 async function extendWithRows<T extends object>(
   context: AdoptedContext,
   extension: StoreExtension<T>,
@@ -122,7 +122,7 @@ type Combined = Pick<
   | 'holdings'
 >
 
-/** Lists and totals of the store and of all tables. */
+/** Combines the lists and totals of the store with those of all tables. */
 function combined(store: Store, rows: AdoptedRows): Combined {
   const claimedRows = async () => [...(await rows.loadLive()).byWorker.values()]
   const isUnseen = ({ target }: ResolvedRow) => target.acknowledgedAt === null
@@ -182,7 +182,7 @@ type RoutedById = Pick<
   | 'claimsOf'
 >
 
-/** Calls about one run, target or worker: of the store, or a row. */
+/** Sends a call about one run, target or worker to the tables if its id is that of a row, else to the store. */
 function routedById(store: Store, rows: AdoptedRows): RoutedById {
   return {
     run: async (id) => (isAdoptedId(id) ? rows.run(id) : store.run(id)),
@@ -217,7 +217,7 @@ type Changes = Pick<
   'applyVerdicts' | 'moveRun' | 'replan' | 'retryRun' | 'revert' | 'parkTargets' | 'deleteRun'
 >
 
-/** Changes of runs and targets. Before a row is changed, what dead processes left unfinished is concluded. */
+/** Changes runs and targets. Before it changes a row, it concludes the operations that dead processes left open. */
 function changes(context: AdoptedContext, reconciler: IntentReconciler): Changes {
   const { store } = context
   return {
@@ -269,7 +269,7 @@ function changes(context: AdoptedContext, reconciler: IntentReconciler): Changes
   }
 }
 
-/** How far a row is stands in the user's own columns. */
+/** Refuses to rewind a row: the user's own columns hold its progress. */
 function refused(store: Store): Pick<Store, 'rewind'> {
   return {
     async rewind(request) {

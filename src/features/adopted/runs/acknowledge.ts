@@ -17,7 +17,7 @@ import { hashRow, hashTableRun } from './row-hash.ts'
 import { allRows, statusValuesIn } from './row-queries.ts'
 import type { ResolvedRow } from './row-run.ts'
 
-/** Marks of rows are in Unstuck's own database. Each holds while its row is as it was, so that any change removes it. */
+/** Keeps the marks of rows in Unstuck's own database. A mark holds only while its row is unchanged. */
 export function acknowledgeMethods(
   context: AdoptedContext,
   own: AcknowledgeStore,

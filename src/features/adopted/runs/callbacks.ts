@@ -26,7 +26,7 @@ export const NO_RESULTS: CallbackResults = {
   filesAt: null,
 }
 
-/** For all rows together, however many calls hang. */
+/** Limits the calls for all rows together, however many of them hang. */
 const ALIVE_TIMEOUT_MS = 2_000
 const FILES_CONCURRENCY = 8
 const FILES_MAX = 1_000

@@ -87,7 +87,7 @@ async function reconcileIntent(
     resumeHooks.start(table.mapping, row)
 }
 
-/** Compares the row with its values before the change and with the intended status. 'unsure': it is neither. */
+/** Returns whether the change was made, by the values of the row; 'unsure' if they are neither the old nor the new ones. */
 function outcomeOf(
   mapping: Mapping,
   { entry }: Intent,
@@ -103,7 +103,7 @@ function outcomeOf(
 }
 
 /**
- * Whether a later operation that started from the same values made the change: only one of them can have succeeded.
+ * Returns whether a later operation that started from the same values made the change: only one of them can have succeeded.
  * 'perhaps': such an operation is in progress. Called after the row was read, in this order, so that none is missed.
  */
 async function wasDoneByAnother(

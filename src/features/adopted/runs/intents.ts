@@ -29,7 +29,7 @@ export type RowOperation = AuditInfo & {
   readonly evidence: unknown
   /** 'delete': the row is deleted. */
   readonly change: RowChange | 'delete'
-  /** Null: the row is a run. */
+  /** Null if the row is a run. */
   readonly target: TargetId | null
   /** Further fields of the audit entry. */
   readonly before?: Record<string, unknown>
@@ -175,7 +175,7 @@ export async function conclude(
   return (await adopted.concludeIntents([{ id, isDone }]))[0]!
 }
 
-/** The audit entries of the row, newest first. */
+/** Returns the audit entries of the row, newest first. */
 export function auditOf(
   store: Store,
   { entry: { run, target } }: NewIntent,
@@ -235,7 +235,7 @@ function valuesAfter(
   }
 }
 
-/** The status of a row as the audit trail has it: `target` is null in the entry of a run. */
+/** Returns the status of a row for the audit trail. `target` is null in the entry of a run. */
 export function statusRecorded(
   mapping: Mapping,
   row: RowStatus,
@@ -244,7 +244,7 @@ export function statusRecorded(
   return target === null ? runStatusOf(mapping, row) : targetStatusOf(mapping, row)
 }
 
-/** A reverted row is not resumed. */
+/** Returns whether the operation put the row back in the queue. A reverted row is not resumed. */
 export function isResume(mapping: Mapping, { action, after }: NewIntent['entry']): boolean {
   const { statusValue } = after as { statusValue?: unknown }
   return action !== 'revert' && typeof statusValue === 'string' && isWaiting(mapping, statusValue)

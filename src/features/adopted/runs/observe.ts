@@ -23,12 +23,12 @@ export function observe(
   const { alive } = callbackResults
   // In a table of targets with a heartbeat column every worker must send heartbeats.
   const expectsHeartbeat = mapping.kind === 'targets' && mapping.columns.heartbeatAt !== undefined
-  // Without one, a target that makes no progress is stalled, and never lost.
+  // Without a heartbeat column a target that makes no progress is stalled, and never lost.
   const isActivityOfTarget =
     mapping.kind === 'targets' && !expectsHeartbeat && mapping.columns.activityAt !== undefined
   const { leaseMs } = run.policy
   const found = rowProcessState(row, now)
-  // Containers can share a host name and not their processes: a recent heartbeat outweighs a process that is not seen.
+  // Containers can share a host name without sharing processes, so a recent heartbeat outweighs a missing process.
   const isBeating = row.heartbeatAt !== null && now - row.heartbeatAt <= leaseMs / 2
   const process = found === 'gone' && isBeating ? 'unknown' : found
   const isSilent = row.heartbeatAt === null && alive === null && !expectsHeartbeat
@@ -84,7 +84,7 @@ function toAliveCheck(alive: boolean | 'unanswered'): Evidence['aliveCheck'] {
 }
 
 /**
- * The last heartbeat, or a newer start or activity, since some programs send no heartbeat at the start. Times too far in
+ * Returns the last heartbeat, or a newer start or activity: some programs send no heartbeat at the start. Times too far in
  * the future are ignored, such as the end of the day for a date without a time.
  */
 function lastHeartbeatOf(

@@ -20,17 +20,17 @@ export function encodeSnapshot(snapshot: RowSnapshot): StoredSnapshot {
   )
 }
 
-/** A hash of all mapped columns, so that a verdict can be matched with the row that was judged. */
+/** Returns a hash of all mapped columns, so that a verdict can be matched with the row that was assessed. */
 export function hashRow({ snapshot }: Pick<AdoptedRow, 'snapshot'>): string {
   return hash('sha256', JSON.stringify(encodeSnapshot(snapshot))).slice(0, 32)
 }
 
-/** The same for a whole table: it changes when any of its rows moves. */
+/** Returns the same for a whole table. It changes when any of its rows moves. */
 export function hashTableRun({ status, counts, lastActivityAt }: Run): string {
   return hash('sha256', JSON.stringify([status, counts.targets, lastActivityAt])).slice(0, 32)
 }
 
-/** The current values of the columns that the change writes. */
+/** Returns the current values of the columns that the change writes. */
 export function snapshotBefore(
   { columns }: Mapping,
   row: AdoptedRow,
@@ -45,7 +45,7 @@ export function snapshotBefore(
   )
 }
 
-/** The written error and end, by which `revert` checks that they have not changed since. */
+/** Returns the written error and end, so that `revert` can check that they have not changed since. */
 export function writtenValues(
   { columns }: Mapping,
   { error, finishedAt }: RowChange,
@@ -58,7 +58,7 @@ export function writtenValues(
   return Object.keys(written).length > 0 ? { written } : {}
 }
 
-/** The values before the change of this audit entry; null if it has none. */
+/** Returns the values before the change of this audit entry; null if it has none. */
 export function snapshotIn({ before }: Pick<AuditEntry, 'before'>): RowSnapshot | null {
   const { snapshot: stored } = (before ?? {}) as { snapshot?: StoredSnapshot }
   if (typeof stored !== 'object' || stored === null) return null

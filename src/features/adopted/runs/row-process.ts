@@ -10,8 +10,8 @@ import { latestOf } from './times.ts'
 const CLOCK_TOLERANCE_MS = 60_000
 
 /**
- * Whether the process that a row names exists. Only on its own host; `alive` means that a process has this id, not that
- * it is the worker. A process that started after the last time in the row has taken the id over.
+ * Returns whether the process of a row exists; `unknown` on another host. `alive` means that a process has this id, not
+ * that it is the worker. A process that started after the last time in the row has taken the id over.
  */
 export function rowProcessState(
   row: Pick<AdoptedRow, 'host' | 'pid' | 'startedAt' | 'heartbeatAt' | 'activityAt'>,

@@ -131,7 +131,7 @@ function toRun(
   }
 }
 
-/** The one run of a table of targets. `rows`: those in progress, the last started first; if there is none, the newest. */
+/** Returns the one run of a table of targets. `rows`: those in progress, the last started first; if there is none, the newest. */
 export function toTableRun(
   mapping: Mapping,
   counts: readonly Omit<RowCount, 'group'>[],
@@ -197,7 +197,7 @@ export function countByTargetStatus(
   return sum
 }
 
-/** Counts with nothing but targets. */
+/** Returns counts with nothing but targets. */
 export function toCounts(targets: Partial<Record<TargetStatus, number>>): Counts {
   const none = { planned: 0, in_progress: 0, done: 0, failed: 0, stuck: 0, parked: 0 }
   return {
@@ -212,7 +212,7 @@ export function toCounts(targets: Partial<Record<TargetStatus, number>>): Counts
   }
 }
 
-/** The row's ids, derived from its key. */
+/** Derives the ids of a row from its key. */
 export function idsOf({ name }: Mapping, { key }: Pick<AdoptedRow, 'key'>) {
   return {
     run: adoptedId(name, key, 'run'),
@@ -304,7 +304,7 @@ function effectivePolicy({ columns, checkpoint, outputDir }: Mapping, policy: Po
   return { ...policy, maxSilenceMs }
 }
 
-/** The row has ended, has an owner or another status, or one of its times is newer than the reopening. */
+/** Returns whether the row has ended, has an owner or another status, or has a time that is newer than the reopening. */
 function hasMovedSince(
   mapping: Mapping,
   row: AdoptedRow,
@@ -324,7 +324,7 @@ function hasMovedSince(
 
 const DAY_MS = 86_400_000
 
-/** The start, else the creation, else the oldest known time. */
+/** Returns the start of a row, else its creation, else its oldest known time. */
 export function createdAtOf(row: AdoptedRow, now: Millis): Millis {
   return oldestTimeOf(row) ?? now
 }

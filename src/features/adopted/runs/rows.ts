@@ -125,7 +125,7 @@ export class AdoptedRows {
   }
 
   /**
-   * Returns the row if it has not changed since it was judged. The user's functions are not called again. `tableRun`: of
+   * Returns the row if it has not changed since it was assessed. The user's functions are not called again. `tableRun`: of
    * a table of targets.
    */
   async resolveUnchanged(
@@ -142,7 +142,7 @@ export class AdoptedRows {
     return resolveRow(table, row, tableRun, facts)
   }
 
-  /** What is remembered of rows that are open, or that may need attention. */
+  /** Reads what is remembered of rows that are open or may need attention. */
   async #remembered(
     { mapping }: AdoptedTable,
     rows: readonly AdoptedRow[],
@@ -154,7 +154,7 @@ export class AdoptedRows {
     return new Map(found.map((one) => [one.key, one]))
   }
 
-  /** Reopened rows, with the status that they had then. */
+  /** Returns when each row was reopened, with the status that it had then. */
   async #reopened(
     { mapping }: AdoptedTable,
     remembered: readonly RememberedRow[],
@@ -173,7 +173,7 @@ export class AdoptedRows {
     return found
   }
 
-  /** The one run of a table of targets. */
+  /** Returns the one run of a table of targets. */
   async tableRun(table: AdoptedTable, active?: readonly AdoptedRow[]): Promise<Run> {
     const { mapping } = table
     const [counts, { now }] = await Promise.all([table.counts(), table.clock()])
@@ -187,7 +187,7 @@ export class AdoptedRows {
     return { ...run, acknowledgedAt: acknowledgedAt(known, () => hashTableRun(run)) }
   }
 
-  /** The same, cached for a short time: reading one target must not count all of them. */
+  /** Returns the same from a cache of a short time, so that reading one target does not count all of them. */
   #cachedTableRun(table: AdoptedTable): Promise<Run> {
     const now = performance.now()
     const known = this.#tableRuns.get(table)
@@ -282,16 +282,16 @@ export class AdoptedRows {
   }
 }
 
-/** In these a row is never acknowledged. */
+/** Statuses that need no attention, so that no row with one is acknowledged. */
 const WELL: ReadonlySet<RunStatus | TargetStatus> = new Set(['succeeded', 'done', 'cancelled'])
 
-/** Any change of the row removes the mark. */
+/** Returns when the row was acknowledged; null if it was not, or has changed since. */
 function acknowledgedAt(known: RememberedRow | undefined, hashNow: () => string): Millis | null {
   const mark = known?.acknowledged
   return mark && mark.hash === hashNow() ? mark.at : null
 }
 
-/** Adds the hash of the row to the run, so that a verdict is applied only to the row that was judged. */
+/** Adds the hash of the row to the run, so that a verdict is applied only to the row that was assessed. */
 function withRowHash(resolved: ResolvedRow): ResolvedRow {
   const { table, row, run, observation } = resolved
   if (!isOpen(table.mapping, row)) return resolved

@@ -55,7 +55,7 @@ export async function listRuns(
   return { items, next: isMore ? encodeCursor(advance(from, pages, taken)) : null }
 }
 
-/** Whether the table can have a run of this source. */
+/** Returns whether the table can have a run of this source. */
 function canMatch(mapping: AdoptedTable['mapping'], { source }: RunFilter): boolean {
   return source === undefined || source === mapping.name || mapping.columns.source !== undefined
 }
@@ -115,7 +115,7 @@ async function tablePage(
   return { table, entries, hasMore: listed.length > limit }
 }
 
-/** The search text may be the end of a row's id, which is not in the table. */
+/** Finds rows by the end of their id, which is not in the table. */
 async function byShortId(
   rows: AdoptedRows,
   table: AdoptedTable,
@@ -130,7 +130,7 @@ async function byShortId(
   return found
 }
 
-/** A sanitized source is not in the table as such, so it is searched among the newest rows. */
+/** Finds rows by their sanitized source among the newest ones, because the table has only the original. */
 async function bySanitizedSource(
   table: AdoptedTable,
   { source, search, createdSince }: RunFilter,
@@ -196,7 +196,7 @@ function isRow(one: Run | AdoptedRow): one is AdoptedRow {
   return 'snapshot' in one
 }
 
-/** The position of each part after the page. */
+/** Returns the position of each part after the page. */
 function advance(
   start: ListPositions,
   pages: readonly SourcePage[],

@@ -59,7 +59,7 @@ export function targetStatusOf(mapping: Mapping, row: RowStatus): TargetStatus {
   return end === 'failed' || end === 'abandoned' ? 'failed' : 'done'
 }
 
-/** The status of what the row is: a run, or a target. */
+/** Returns the status of the run or the target that the row is. */
 export function statusOf(mapping: Mapping, row: RowStatus): RunStatus | TargetStatus {
   return mapping.kind === 'runs' ? runStatusOf(mapping, row) : targetStatusOf(mapping, row)
 }
@@ -71,18 +71,18 @@ export function isActive(mapping: Mapping, row: RowStatus): boolean {
   return ACTIVE.has(statusOf(mapping, row))
 }
 
-/** Not ended. */
+/** Returns whether the row has not ended. */
 export function isOpen(mapping: Mapping, row: RowStatus): boolean {
   return OPEN.has(statusOf(mapping, row))
 }
 
-/** Whether rows with this value wait to be claimed. */
+/** Returns whether rows with this value wait to be claimed. */
 export function isWaiting({ statusValues }: Mapping, statusValue: string): boolean {
   const { queued, interrupted, planned } = statusValues
   return [...queued, ...interrupted, ...planned].some((one) => isSameValue(one.value, statusValue))
 }
 
-/** All mapped status values that mean one of these. */
+/** Returns all mapped status values that mean one of these. */
 export function statusValuesFor(
   mapping: Mapping,
   statuses: readonly (RunStatus | TargetStatus)[],
@@ -129,12 +129,12 @@ export function statusValueAfter(
   return firstMapped(mapping, action, STATUS_AFTER[mapping.kind][action] ?? [])
 }
 
-/** The same for an operator's action, which is refused without it. */
+/** Returns the same for an action of an operator. Throws if no status is mapped for it. */
 export function requireStatusValue(mapping: Mapping, action: StatusAction): string {
   return valueOrRefuse(statusValueAfter(mapping, action))
 }
 
-/** An operator parks a target only where it can be told from a failed one. */
+/** Returns the value of a parked target. Throws if the mapping cannot tell it from a failed one. */
 export function requireParkedValue(mapping: Mapping): string {
   return valueOrRefuse(firstMapped(mapping, 'park', ['parked', 'stuck']))
 }
@@ -160,7 +160,7 @@ function valueOrRefuse(found: ReturnType<typeof statusValueAfter>): string {
   return found.value
 }
 
-/** Verdicts that cannot be applied to its rows, each with the setting that would allow it. */
+/** Returns the verdicts that cannot be applied to its rows, each with the setting that would allow it. */
 export function blockedActions(mapping: Mapping): Readonly<Record<string, string>> {
   const actions = Object.keys(STATUS_AFTER[mapping.kind]) as StatusAction[]
   return Object.fromEntries(
@@ -171,14 +171,14 @@ export function blockedActions(mapping: Mapping): Readonly<Record<string, string
   )
 }
 
-/** What can be done with a row, or with a whole table if the key is empty. */
+/** Returns what can be done with a row, or with a whole table if the key is empty. */
 export function rowTraits(mapping: Mapping, key: string): RunTraits {
   const traits = TABLE_TRAITS.get(mapping) ?? tableTraits(mapping)
   TABLE_TRAITS.set(mapping, traits)
   return { ...traits, origin: { table: mapping.name, key } }
 }
 
-/** The same without `delete`: an unmapped status may mean that the row is in use. */
+/** Returns the same without `delete`, because a row with an unmapped status may be in use. */
 export function unmappedTraits(mapping: Mapping, key: string, statusValue: string): RunTraits {
   const traits = rowTraits(mapping, key)
   const reason = `Row ${key} of ${mapping.name} is not deleted: its status ${JSON.stringify(statusValue)} is not mapped`
@@ -214,7 +214,7 @@ function tableTraits(mapping: Mapping): RunTraits {
   }
 }
 
-/** Rows are never added. A row that is a run cannot be parked, and a whole table cannot be cancelled. */
+/** Returns the allowed actions. Rows are never added, a run cannot be parked, and a whole table cannot be cancelled. */
 function supportedActions(mapping: Mapping): RunTraits['actions'] {
   const isMapped = (action: StatusAction): boolean => 'value' in statusValueAfter(mapping, action)
   const { parked, stuck } = mapping.statusValues
@@ -251,7 +251,7 @@ function isSameValue(value: string, other: string): boolean {
   return value.toLowerCase() === other.toLowerCase()
 }
 
-/** A row with an unmapped status counts as ended. The text of the status suggests how. */
+/** Guesses from its text how a row with an unmapped status has ended. */
 function guessEndStatus(statusValue: string): RunStatus {
   if (/fail|error|crash/i.test(statusValue)) return 'failed'
   if (/time.?out|timed.?out|abandon|clean|expired/i.test(statusValue)) return 'abandoned'

@@ -45,7 +45,7 @@ export async function listTargets(
 
 type TableRun = { readonly table: AdoptedTable; readonly run: Run }
 
-/** The table with this run; null if the run is a row. */
+/** Returns the table with this run; null if the run is a row. */
 async function findTableRun(rows: AdoptedRows, id: RunId): Promise<TableRun | null> {
   const found = await rows.locator.find(id)
   if (found?.table.mapping.kind !== 'targets') return null
@@ -77,7 +77,7 @@ function matchesFilter(target: Target, { statuses, group, search, after }: Targe
   )
 }
 
-/** Reads the whole table: not for periodic jobs. */
+/** Counts the targets by page. Reads the whole table, so no periodic job may call it. */
 export async function countsByPage(
   rows: AdoptedRows,
   run: RunId,
@@ -177,7 +177,7 @@ function toDeadLetter({ target, run }: ResolvedRow): DeadLetter {
   }
 }
 
-/** Runs of the store and of the tables, by status. */
+/** Counts the runs of the store and of the tables by status. */
 export async function runTotals(
   store: Store,
   rows: AdoptedRows,
@@ -194,7 +194,7 @@ export async function runTotals(
   return totals
 }
 
-/** Targets of the store and of tables of targets. Rows that are runs are not counted. */
+/** Counts the targets of the store and of tables of targets. Rows that are runs are not counted. */
 export async function targetTotals(store: Store, rows: AdoptedRows): Promise<Counts> {
   const own = await store.targetTotals()
   const targets = { ...own.targets }

@@ -42,7 +42,7 @@ async function applyBatch(
   return tasks.map((task) => task !== null && done.next().value!)
 }
 
-/** Null: no change is needed, the row has changed, or no status is mapped for it. */
+/** Returns the change for a verdict; null if it needs none, if the row has changed, or if no status is mapped for it. */
 async function toTask(
   { rows }: AdoptedContext,
   { held: { run, target, row }, decision, evidence }: PendingVerdict,
@@ -72,14 +72,14 @@ async function toTask(
   return { resolved: { ...resolved, run, target }, operation }
 }
 
-/** The audit entry has the row's values instead. */
+/** Leaves the hash out of the audit entry, which has the values of the row instead. */
 function withoutRowHash({ rowHash: _rowHash, ...evidence }: PendingVerdict['evidence']): unknown {
   return evidence
 }
 
 /**
- * Applies a verdict on a run, or what an operator asked for. An end by hand applies to any state of the row, so it is
- * repeated if the row changed meanwhile.
+ * Applies a verdict on a run, or an action of an operator. An operator ends a row in whatever state it is, so this is
+ * tried again if the row changed meanwhile.
  */
 export async function moveRow(context: AdoptedContext, move: RunMove): Promise<boolean> {
   const attempts = isManual(move) ? MANUAL_ATTEMPTS : 1
@@ -87,7 +87,7 @@ export async function moveRow(context: AdoptedContext, move: RunMove): Promise<b
   return false
 }
 
-/** Of verdicts the evidence is recorded. */
+/** Returns whether an operator asked for it. A verdict has evidence. */
 function isManual({ evidence, expected }: RunMove): boolean {
   return evidence === null && expected.row === undefined
 }

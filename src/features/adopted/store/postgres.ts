@@ -32,7 +32,7 @@ const RECORD_INTENTS = sql('adopted:intend')`
   ON CONFLICT (id) DO NOTHING
 `
 const COLUMNS = `id, ${ms('at')} AS at, row_id, name, key, entry, reopens`
-// Of several that conclude an intent, one finds it.
+// If several processes conclude an intent, only the first one finds it.
 const SETTLE = sql('adopted:settle')`
   DELETE FROM unstuck.adopted_intent WHERE id = ANY ($1::uuid[]) RETURNING ${COLUMNS}
 `

@@ -24,7 +24,7 @@ const RECORD_INTENT = sql('adopted:intend')`
   VALUES (:id, :now, :row, :table, :key, :entry, :reopens)
   ON CONFLICT (id) DO NOTHING
 `
-// Of several that conclude an intent, one finds it.
+// If several processes conclude an intent, only the first one finds it.
 const SETTLE = sql('adopted:settle')`DELETE FROM adopted_intent WHERE id = :id RETURNING *`
 const REMEMBER = sql('adopted:remember')`
   INSERT INTO adopted_row (id, name, key, reopened_at) VALUES (:row, :table, :key, :reopenedAt)

@@ -16,9 +16,8 @@ export interface AdoptedStore {
   recordIntents(intents: readonly NewIntent[]): Promise<void>
   /**
    * Records the results. Done: writes the audit entry once, however often this is called, and remembers the row, or
-   * forgets it if it was deleted. Not
-   * done: forgets the intent. Unsure: writes the audit entry, marked as unsure. Returns true for the one call that
-   * concluded the intent.
+   * forgets it if it was deleted. Not done: forgets the intent. Unsure: writes the audit entry, marked as unsure. Returns
+   * true for the one call that concluded the intent.
    */
   concludeIntents(ends: readonly IntentResult[]): Promise<boolean[]>
   /** Returns intents that were recorded at least so long ago and not concluded, oldest first. */
@@ -106,12 +105,12 @@ export function toIntent({ id, at, row_id, name, key, entry, reopens }: IntentRe
   }
 }
 
-/** Nothing is remembered of a deleted row: another one may get its id. */
+/** Returns whether the row was deleted. Nothing is remembered of it, because another row may get its id. */
 export function isRowGone({ action }: NewIntent['entry'], isDone: boolean | 'unsure'): boolean {
   return action === 'delete' && isDone === true
 }
 
-/** The audit entry with the result in it. */
+/** Returns the audit entry with the result in it. */
 export function concluded(
   entry: NewIntent['entry'],
   isDone: boolean | 'unsure',

@@ -135,7 +135,7 @@ type EvaluateContext = {
   readonly log: (line: string) => void
 }
 
-/** Names each proposal, and judges its rows by the policies that would apply to it. */
+/** Names each proposal, and decides on its rows by the policies that would apply to them. */
 async function evaluate(
   proposals: readonly Proposal[],
   wantedName: string | undefined,

@@ -19,20 +19,20 @@ export type DryRun = {
   /** Rows per action. */
   readonly actions: Readonly<Partial<Record<Action, number>>>
   /** A few of them, those with an action first. */
-  readonly examples: readonly JudgedRow[]
+  readonly examples: readonly AssessedRow[]
   /** Such as a missing right or index. */
   readonly warnings: readonly string[]
 }
 
-export type JudgedRow = Decision & { readonly row: string; readonly source: string }
+export type AssessedRow = Decision & { readonly row: string; readonly source: string }
 
-/** Why the rows cannot be judged, such as a missing right. */
+/** Why the rows cannot be assessed, such as a missing right. */
 export type DryRunFailure = { readonly error: string }
 
 const EXAMPLES_MAX = 5
 
 /**
- * Judges the rows as `recover --dry-run` would, with a temporary store: writes neither to the user's database nor to
+ * Decides on the rows as `recover --dry-run` would, with a temporary store: writes neither to the user's database nor to
  * Unstuck's.
  */
 export async function dryRun(
@@ -54,8 +54,8 @@ export async function dryRun(
       const recovery = await recover(context, { dryRun: true, observer: TRUSTED_OBSERVER })
       const [unreadable] = store.unreadable
       if (unreadable) return { error: unreadable.because }
-      const examples: JudgedRow[] = []
-      const rows = judgedRows(recovery, mapping.kind)
+      const examples: AssessedRow[] = []
+      const rows = assessedRows(recovery, mapping.kind)
       const isQuiet = ({ action }: Decision): boolean => action === 'leave' || action === 'wait'
       const sorted = rows.toSorted((a, b) => Number(isQuiet(a)) - Number(isQuiet(b)))
       for (const { target, row, ...decision } of sorted.slice(0, EXAMPLES_MAX)) {
@@ -79,11 +79,11 @@ export async function dryRun(
   }
 }
 
-/** In a table of targets the whole table is one run, and the verdicts are on its targets. */
-function judgedRows(
+/** Returns the verdicts on rows. A table of targets is one run, so its verdicts are those on the targets. */
+function assessedRows(
   { assessment, verdicts }: Recovery,
   kind: Mapping['kind'],
-): (JudgedRow & { target: TargetId | null })[] {
+): (AssessedRow & { target: TargetId | null })[] {
   if (kind === 'runs')
     return assessment.runs.map(({ run, decision }) => ({
       ...decision,

@@ -600,7 +600,7 @@ test('a table named by the user gets an editable mapping, whatever its columns a
   assert.match(rejectionOf(odd), /no column named like a status/)
   const { options, doubts, notes, isSure } = proposalFor(odd, { isRequested: true })
   assert.deepEqual(options.columns, { id: 'id', status: 'lage', startedAt: 'wann' })
-  // Words that no row has: nothing is judged by a guess.
+  // No row has these words, so a guess decides nothing.
   assert.deepEqual(options.statuses, { active: 'running', failed: 'failed' })
   assert.match(notes.join('\n'), /"running" for active is a guess: .* one of "rennt", "aus"\?/)
   assert.deepEqual([isSure, doubts], [false, ['little in it suggests work']])
@@ -608,7 +608,7 @@ test('a table named by the user gets an editable mapping, whatever its columns a
   const fixed = makeTable('crawl_runs', { id: 'text key', state: 'enum status' }, ['auf', 'zu'])
   const asked = proposalFor(fixed, { isRequested: true })
   assert.deepEqual(asked.options.statuses, { active: 'running' })
-  assert.match(asked.doubts.join(), /no time to judge by/)
+  assert.match(asked.doubts.join(), /has no time/)
 })
 
 test('the column of the status can be named', () => {
@@ -651,7 +651,7 @@ test('the proposal lists what to review', () => {
   const notes = (at: number): string => proposalFor(CASES[at]!.table).notes.join('\n')
   assert.match(notes(1), /"failed" for failed is a guess/)
   assert.match(notes(1), /no time zone and are read as UTC/)
-  assert.match(notes(1), /no heartbeat: rows are judged by age/)
+  assert.match(notes(1), /no heartbeat: rows are assessed by age/)
   assert.match(notes(2), /"PENDING" counts as active\. If .* move it to queued/)
   assert.match(notes(3), /lost when its heartbeat is older than 60m/)
   const paused = makeTable(

@@ -245,7 +245,7 @@ function missingPart({ kind, columns, statuses }: Guesses): string | null {
     return 'no value of its status means that a target waits'
   return holds(columns, 'startedAt') || holds(columns, 'heartbeatAt')
     ? null
-    : 'it has no time to judge by: neither a start nor a heartbeat'
+    : 'it has no time: neither a start nor a heartbeat'
 }
 
 function cancelledValueFor({ status, kind, statuses }: Guesses): string | null {
@@ -290,7 +290,7 @@ function notesFor({ table, status, kind, columns, statuses }: Guesses): string[]
     )
   else if (kind === 'runs')
     notes.push(
-      `It has no heartbeat: rows are judged by ${holds(columns, 'pid') ? 'process, ' : ''}age, progress and checkpoint.`,
+      `It has no heartbeat: rows are assessed by ${holds(columns, 'pid') ? 'process, ' : ''}age, progress and checkpoint.`,
     )
   else notes.push('It has no heartbeat: without `alive` in the config no target is recovered.')
   return notes

@@ -117,7 +117,7 @@ function printProposal(writer: TextWriter, evaluated: EvaluatedProposal): void {
 
 const ACTION_EFFECTS: Readonly<Record<Action, string>> = {
   leave: 'not changed: active or queued',
-  wait: 'not changed: no known owner, but too young to judge',
+  wait: 'not changed: no known owner, but too young for a verdict',
   alert: 'reported, not changed',
   resume: 'put back in the queue, to continue',
   replan: 'put back in the queue',
@@ -135,7 +135,7 @@ function printDryRun(
   dryRun: DryRun | DryRunFailure,
 ): void {
   if ('error' in dryRun)
-    return writer.paragraph({ text: 'Its rows cannot be judged: ', style: 'warn' }, dryRun.error)
+    return writer.paragraph({ text: 'Its rows cannot be assessed: ', style: 'warn' }, dryRun.error)
   const { live, actions, examples, warnings } = dryRun
   for (const warning of warnings) writer.paragraph({ text: 'Warning: ', style: 'warn' }, warning)
   if (live === 0) return writer.paragraph(`No row of ${name} is live now.`)
