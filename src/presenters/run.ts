@@ -19,6 +19,7 @@ import {
   type AcknowledgedTargets,
 } from './acknowledged.ts'
 import { runActions, type AllowedAction } from './allowed-actions.ts'
+import { describeFailures } from './attention.ts'
 import {
   formatRunStatus,
   formatAgo,
@@ -65,7 +66,10 @@ export type RunReport = {
   readonly run: Run
   readonly assessed: AssessedRun
   readonly groups: readonly { readonly group: string | null; readonly counts: Counts }[]
+  /** Some of its targets that need attention. */
   readonly needsAttention: readonly Target[]
+  /** As in `status`: the run failed, or has targets that failed, are stuck or parked, and an operator has not acknowledged that. */
+  readonly hasFailures: boolean
   /** How many of its targets an operator acknowledged. */
   readonly acknowledged: number
   /** Why it failed; null for any other run. */
@@ -92,12 +96,14 @@ export async function loadRunReport(context: AssessContext, run: Run): Promise<R
   const now = await store.now()
   const assessed = await assessRun(context, run)
   const acknowledged = await loadAcknowledged(store, [run])
+  const open = withoutAcknowledged(run, acknowledged)
   const source = await loadSource(store, run.source)
   return {
     run,
     assessed,
     groups: await store.countsByGroup(run.id),
-    needsAttention: await targetsNeedingAttention(store, run, acknowledged),
+    needsAttention: open ? await targetsNeedingAttention(store, open, acknowledged) : [],
+    hasFailures: open !== null && describeFailures(open) !== null,
     acknowledged: countAcknowledged(run, acknowledged),
     cause: await loadFailureCause(store, run),
     audit: await recentAudit(store, run),
@@ -119,12 +125,12 @@ type RunReportView = ReturnType<typeof runReportView>
 
 /** `show`, the run's page in the dashboard, and the detail of `top`. */
 export function presentRun(report: RunReport): Presented<RunReportView> {
-  const { run, assessed, needsAttention } = report
+  const { run, assessed, hasFailures } = report
   const { health } = assessed
   const isLiveRun = isLive(run.status)
   const severity = worstSeverity([
     ...(isLiveRun ? [health.severity] : []),
-    ...(needsAttention.length > 0 ? ['attention' as const] : []),
+    ...(hasFailures ? ['attention' as const] : []),
   ])
   const { text } = formatRunStatus(run.status)
   const state = isLiveRun ? `${text}, ${health.state}` : text
@@ -165,16 +171,15 @@ function runReportView(report: RunReport) {
   }
 }
 
-/** Returns targets that need attention, some of each kind. */
+/** Returns targets that need attention, some of each kind. `run`: without those that are acknowledged. */
 async function targetsNeedingAttention(
   store: Store,
   run: Run,
   acknowledged: AcknowledgedTargets,
 ): Promise<Target[]> {
-  const left = withoutAcknowledged(run, acknowledged)
   const found: Target[] = []
   for (const status of ['stuck', 'parked', 'failed'] as const) {
-    if (!left || left.counts.targets[status] === 0) continue
+    if (run.counts.targets[status] === 0) continue
     found.push(...(await listUnacknowledged(store, run, status, NEEDS_ATTENTION_MAX, acknowledged)))
   }
   return found

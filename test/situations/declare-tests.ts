@@ -127,6 +127,16 @@ function testSituation(engine: Engine, situation: Situation): void {
       if (state === 'dead')
         assert.doesNotMatch(JSON.stringify(shown.data.sections), /continues after/)
     }
+    const { runs, attention: listed, latest } = status
+    const isLive = (id: string): boolean => runs.some((run: Json) => run.id === id)
+    const last = latest === null ? [] : [latest.id]
+    const failed = listed.map(({ run }: Json) => run).filter((id: string | null) => id !== null)
+    for (const id of new Set<string>([...failed, ...last])) {
+      if (isLive(id)) continue
+      const expected = failed.includes(id) ? 'attention' : 'ok'
+      assert.equal((await project.cli('show', id)).data.severity, expected)
+      assert.equal((await project.http(`/api/runs/${id}`)).severity, expected)
+    }
     const { data } = await project.cli('recover', '--dry-run')
     for (const { run, target, action } of data.verdicts) {
       const explained = await project.cli('explain', target ?? run)

@@ -1,3 +1,4 @@
+import { ACKNOWLEDGE_STORE } from '../../src/features/acknowledge/store/store.ts'
 import { claim, enqueueCrawl } from '../../src/testing/fixtures.ts'
 import { HOUR, type Situations } from './situation.ts'
 
@@ -74,6 +75,33 @@ export const TARGETS: Situations = {
       const run = await the.ended({ failed: 2 })
       const { items } = await the.store.targets(run, { limit: 1 })
       await the.cli('acknowledge', items[0]!.id)
+    },
+  },
+  'a run of which one failed target is behind thousands that are acknowledged': {
+    ...LIVE,
+    check: { shop: 'start' },
+    attention: { 'shop: 1 target failed': 'unstuck show ID' },
+    arrange: async (the) => {
+      const run = await the.ended({ failed: 12_000 })
+      const { items } = await the.store.targets(run, { limit: 11_999 })
+      const extension = await the.store.extend(ACKNOWLEDGE_STORE)
+      const targets = items.map(({ id }) => id)
+      const audit = { actor: 'the tests', because: 'the site is gone' }
+      await extension.acknowledge({ run, targets, undo: false, dryRun: false, ...audit })
+    },
+  },
+  'a run that recovery failed as a whole': {
+    ...LIVE,
+    check: { shop: 'start' },
+    attention: { 'shop: the run failed': 'unstuck show ID' },
+    config: `policies: { shop: { staleAfter: '30m', onStale: 'fail' } }`,
+    arrange: async (the) => {
+      const worker = await the.liveWorker()
+      await the.crawl(worker)
+      await the.release(worker)
+      await the.store.retireWorker(worker)
+      await the.advance(HOUR)
+      await the.cli('recover', '--yes')
     },
   },
   'an acknowledgement that was undone': {
