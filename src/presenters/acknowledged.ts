@@ -1,7 +1,7 @@
 import type { RunId } from '../core/model/id.ts'
 import type { Run } from '../core/model/run.ts'
 import type { SourceLock } from '../core/model/source-lock.ts'
-import { DEAD_LETTER_STATUSES, type DeadLetterStatus, type Target } from '../core/model/target.ts'
+import { DEAD_LETTER_STATUSES, type DeadLetterStatus } from '../core/model/target.ts'
 import type { Millis } from '../core/model/time.ts'
 import type { Store } from '../core/store/store.ts'
 import { ACKNOWLEDGE_STORE } from '../features/acknowledge/store/store.ts'
@@ -38,31 +38,6 @@ export function withoutAcknowledged(run: Run, acknowledged: AcknowledgedTargets)
     targets[status] = Math.max(0, targets[status] - (seen[status] ?? 0))
   const left = { ...run, counts: { ...run.counts, targets } }
   return countDeadLetters(left) > 0 ? left : null
-}
-
-const PAGE_SIZE = 500
-/** Pages that are searched for targets that are not acknowledged. */
-const PAGES_MAX = 20
-
-/** Returns the first targets of a status that are not acknowledged, by id. */
-export async function listUnacknowledged(
-  store: Store,
-  { id }: Pick<Run, 'id'>,
-  status: DeadLetterStatus,
-  max: number,
-  acknowledged: AcknowledgedTargets,
-): Promise<Target[]> {
-  const seen = acknowledged.get(id)?.[status] ?? 0
-  const limit = Math.min(PAGE_SIZE, max + seen)
-  const found: Target[] = []
-  let after: string | undefined
-  for (let page = 0; page < PAGES_MAX && found.length < max; page++) {
-    const { items, next } = await store.targets(id, { statuses: [status], limit, after })
-    found.push(...items.filter(({ acknowledgedAt }) => acknowledgedAt === null))
-    if (next === null) break
-    after = next
-  }
-  return found.slice(0, max)
 }
 
 /** Returns the sources whose command reached its restart limit, except where the run that ended last is acknowledged. */

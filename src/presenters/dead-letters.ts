@@ -32,12 +32,12 @@ export async function* readDeadLetters(
     const page: Listing<DeadLetter> = await store.deadLetters({
       source,
       statuses,
+      acknowledged,
       after,
       limit: PAGE_SIZE,
     })
     const kinds = new Map<string, string>()
-    const meant = page.items.filter((letter) => letter.acknowledged === acknowledged)
-    const found = meant.map((letter) => {
+    const found = page.items.map((letter) => {
       const kind = kinds.get(letter.error) ?? fingerprintOf(letter.error)
       kinds.set(letter.error, kind)
       return { ...letter, fingerprint: kind }

@@ -13,10 +13,8 @@ import {
   acknowledgedSentence,
   countAcknowledged,
   countDeadLetters,
-  listUnacknowledged,
   loadAcknowledged,
   withoutAcknowledged,
-  type AcknowledgedTargets,
 } from './acknowledged.ts'
 import { runActions, type AllowedAction } from './allowed-actions.ts'
 import { describeFailures } from './attention.ts'
@@ -102,7 +100,7 @@ export async function loadRunReport(context: AssessContext, run: Run): Promise<R
     run,
     assessed,
     groups: await store.countsByGroup(run.id),
-    needsAttention: open ? await targetsNeedingAttention(store, open, acknowledged) : [],
+    needsAttention: open ? await targetsNeedingAttention(store, open) : [],
     hasFailures: open !== null && describeFailures(open) !== null,
     acknowledged: countAcknowledged(run, acknowledged),
     cause: await loadFailureCause(store, run),
@@ -172,15 +170,12 @@ function runReportView(report: RunReport) {
 }
 
 /** Returns targets that need attention, some of each kind. `run`: without those that are acknowledged. */
-async function targetsNeedingAttention(
-  store: Store,
-  run: Run,
-  acknowledged: AcknowledgedTargets,
-): Promise<Target[]> {
+async function targetsNeedingAttention(store: Store, run: Run): Promise<Target[]> {
   const found: Target[] = []
   for (const status of ['stuck', 'parked', 'failed'] as const) {
     if (run.counts.targets[status] === 0) continue
-    found.push(...(await listUnacknowledged(store, run, status, NEEDS_ATTENTION_MAX, acknowledged)))
+    const filter = { statuses: [status], acknowledged: false, limit: NEEDS_ATTENTION_MAX }
+    found.push(...(await store.targets(run.id, filter)).items)
   }
   return found
 }

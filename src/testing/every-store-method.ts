@@ -72,6 +72,7 @@ export async function callEveryStoreMethod(store: Store): Promise<void> {
   await store.countsByGroup(run)
   await store.countsByPage(run)
   await store.targets(run, { statuses: ['done', 'failed'], group: 'CA', search: 'x', limit: 5 })
+  await store.targets(run, { statuses: ['failed'], acknowledged: false, limit: 5 })
   for (const statuses of [['running', 'failed'], undefined] as const) {
     for (const source of [SOURCE, undefined]) {
       await store.runs({ source, statuses, search: 'x', createdSince: 1, limit: 5 })
@@ -91,7 +92,7 @@ export async function callEveryStoreMethod(store: Store): Promise<void> {
 async function callReadMethods(store: Store, run: string): Promise<void> {
   await store.runs({ latestFailed: true, limit: 5 })
   await callAcknowledgeMethods(store, run)
-  await store.deadLetters({ source: SOURCE, limit: 5 })
+  await store.deadLetters({ source: SOURCE, acknowledged: false, limit: 5 })
   await store.takeSample()
   await store.takeSample({ unlessWithinMs: 1, onlyChanged: true })
   await store.prune({ minutesBefore: 1 })

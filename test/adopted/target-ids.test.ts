@@ -86,6 +86,42 @@ for (const engine of ENGINES) {
     assert.deepEqual(items.map(({ origin }: any) => origin.key).toSorted(), ['17', '18', '19'])
   })
 
+  test(`rows that are acknowledged, and those that are not, are listed on their own, on ${engine.name}`, async () => {
+    await using project = await createAdoptedProject(engine, DDL, adopted)
+    const rows = [20, 21, 22, 23].map((id) => `(${id}, 'broken', '/${id}', '${ago}', NULL, 'gone')`)
+    await project.sql(`INSERT INTO pages VALUES ${rows.join(', ')}`)
+    for (const id of [18, 20, 22]) await project.json('acknowledge', `pages:${id}`)
+
+    const settings = await makeSettings({ db: project.url, adopted }, null)
+    const store = await openAll({ settings, address: project.url, log: () => {} })
+    await using _closing = { [Symbol.asyncDispose]: () => store.close() }
+    const [run] = (await store.runs({ source: 'pages', limit: 1 })).items
+    const pagesOf = async (acknowledged: boolean | undefined, limit: number) => {
+      const pages: (string | undefined)[][] = []
+      for (let after: string | undefined; ;) {
+        const filter = { statuses: ['failed'] as const, acknowledged, limit, after }
+        const { items, next } = await store.targets(run!.id, filter)
+        pages.push(items.map(({ origin }) => origin?.key))
+        if (next === null) return pages.filter((page) => page.length > 0)
+        after = next
+      }
+    }
+    const all = (await pagesOf(undefined, 9)).flat()
+    const isMarked = (key: string | undefined) => ['18', '20', '22'].includes(key!)
+    for (const limit of [1, 2, 9]) {
+      const [marked, others] = [await pagesOf(true, limit), await pagesOf(false, limit)]
+      assert.deepEqual(marked.flat(), all.filter(isMarked))
+      assert.deepEqual(
+        others.flat(),
+        all.filter((key) => !isMarked(key)),
+      )
+      assert.ok([...marked, ...others].every((page) => page.length <= limit))
+    }
+    const letters = async (acknowledged: boolean) =>
+      (await store.deadLetters({ acknowledged, limit: 9 })).items.length
+    assert.deepEqual([await letters(true), await letters(false)], [3, 2])
+  })
+
   test(`a stuck table of targets is acknowledged and that is undone, on ${engine.name}`, async () => {
     await using project = await createAdoptedProject(engine, DDL, adopted)
     const { cli, json } = project

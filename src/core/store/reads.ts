@@ -64,6 +64,8 @@ export type TargetFilter = {
   /** Any of these; all when none is named. */
   readonly statuses?: readonly TargetStatus[] | undefined
   readonly group?: string | undefined
+  /** Only those that an operator acknowledged, or only the others. */
+  readonly acknowledged?: boolean | undefined
   /** Returns each whole, for programs; else long texts are cut. */
   readonly whole?: true | undefined
   /** A part of its key or of its last error, in any case. */
@@ -90,13 +92,13 @@ export type DeadLetter = Pick<Target, 'id' | 'key' | 'run' | 'origin'> & {
   readonly error: string
   /** When it was failed, marked as stuck, or parked. */
   readonly at: Millis
-  /** By an operator: it no longer needs attention. */
-  readonly acknowledged: boolean
 }
 
 export type DeadLetterFilter = {
   readonly source?: string | undefined
   readonly statuses?: readonly DeadLetterStatus[] | undefined
+  /** Only those that an operator acknowledged, or only the others. */
+  readonly acknowledged?: boolean | undefined
   readonly after?: string | undefined
   readonly limit: number
 }

@@ -10,7 +10,6 @@ import { LATEST_FAILED_MAX } from '../../core/store/reads.ts'
 import { loadContinuations, type Continuation } from '../../presenters/continuation.ts'
 import {
   gaveUpUnacknowledged,
-  listUnacknowledged,
   loadAcknowledged,
   withoutAcknowledged,
 } from '../../presenters/acknowledged.ts'
@@ -118,7 +117,8 @@ async function parkedCandidates(
     .filter((run) => run.counts.targets.parked > 0)
   return Promise.all(
     left.map(async (run) => {
-      const [one] = await listUnacknowledged(store, run, 'parked', 1, acknowledged)
+      const filter = { statuses: ['parked'], acknowledged: false, limit: 1 } as const
+      const [one] = (await store.targets(run.id, filter)).items
       return toCandidate('parked', run.id, parkedItem(run, one?.lastError ?? null))
     }),
   )

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { ACKNOWLEDGE_STORE } from '../../../features/acknowledge/store/store.ts'
 import { newId } from '../../model/id.ts'
 import { DEFAULT_POLICY } from '../../model/policy.ts'
 import {
@@ -13,7 +14,7 @@ import {
   enqueueCrawl,
   getTarget,
 } from '../../../testing/fixtures.ts'
-import type { Engine } from '../../../testing/test-database.ts'
+import { openExtended, type Engine } from '../../../testing/test-database.ts'
 import type { Listing, RunFilter, Store, TargetFilter } from '../store.ts'
 
 export function listingTests(engine: Engine): void {
@@ -167,6 +168,29 @@ export function listingTests(engine: Engine): void {
     )
     assert.deepEqual((await list(['stuck', 'parked'])).length, 0)
     assert.equal((await list([])).length, 9, 'none named: all')
+  })
+
+  test('targets that are acknowledged, and those that are not, are listed on their own', async () => {
+    await using db = await engine.fresh()
+    const store = await openExtended(db, ACKNOWLEDGE_STORE)
+    const run = await enqueueCrawl(store, 9)
+    const claims = await claim(store, await registerWorker(store), 8)
+    assertAllOk(await store.fail(claims.map((one) => ({ ...one, error: 'x', becomes: 'failed' }))))
+    const all = (await listTargets(store, run)).filter(({ status }) => status === 'failed')
+    const ids = all.map(({ id }) => id)
+    const targets = ids.slice(0, 5)
+    const audit = { actor: 'alice', because: 'the site is gone' }
+    await store.acknowledge({ run, targets, undo: false, dryRun: false, ...audit })
+    const list = async (filter: Partial<TargetFilter>) =>
+      (await everyPage((after) => store.targets(run, { ...filter, after, limit: 2 }))).map(
+        ({ id }) => id,
+      )
+
+    const statuses = ['failed', 'parked'] as const
+    assert.deepEqual(await list({ acknowledged: true }), targets)
+    assert.deepEqual(await list({ acknowledged: false, statuses }), ids.slice(5))
+    assert.equal((await list({ acknowledged: false })).length, 4)
+    assert.equal((await list({})).length, 9)
   })
 
   test('targets are found by a part of their key or of their last error, in any case', async () => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { ACKNOWLEDGE_STORE } from '../../../features/acknowledge/store/store.ts'
 import { METRICS_STORE } from '../../../features/metrics/store/store.ts'
 import { newId } from '../../model/id.ts'
 import { recordLatency, emptyStats, sumStats } from '../../model/latency.ts'
@@ -94,12 +95,14 @@ export function monitoringTests(engine: Engine): void {
     assert.equal(totals.targets.failed, 6)
   })
 
-  test('dead letters are listed by id, source and status, none twice and none missing', async () => {
+  test('dead letters are listed by id, source, status and acknowledgement, none twice and none missing', async () => {
     await using db = await engine.fresh()
-    const store = await db.open()
+    const store = await openExtended(db, ACKNOWLEDGE_STORE)
     const before = await store.now()
     const run = await runWithDeadLetters(store)
     const other = await runWithDeadLetters(store, 'other')
+    const audit = { actor: 'alice', because: 'the site is gone' }
+    await store.acknowledge({ run: other, undo: false, dryRun: false, ...audit })
     const find = async (filter: Omit<DeadLetterFilter, 'limit'>): Promise<DeadLetter[]> => {
       const found: DeadLetter[] = []
       for (let after: string | null | undefined; after !== null;) {
@@ -131,6 +134,16 @@ export function monitoringTests(engine: Engine): void {
     assert.equal((await find({ statuses: ['failed'] })).length, 6)
     assert.equal((await find({ statuses: ['stuck', 'parked'], source: SOURCE })).length, 2)
     assert.deepEqual(await find({ source: 'nobody' }), [])
+    for (const acknowledged of [true, false]) {
+      const found = await find({ acknowledged })
+      assert.equal(found.length, 5)
+      assert.deepEqual(
+        new Set(found.map((letter) => letter.run)),
+        new Set([acknowledged ? other : run]),
+      )
+    }
+    assert.equal((await find({ acknowledged: true, statuses: ['failed'] })).length, 3)
+    assert.deepEqual(await find({ acknowledged: true, source: SOURCE }), [])
   })
 
   test('what a worker measures is kept as it last sent it, also when it has ended', async () => {

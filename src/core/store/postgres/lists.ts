@@ -38,6 +38,7 @@ const TARGETS = (name: string, columns: string): Sql =>
    CROSS JOIN LATERAL (
      SELECT * FROM unstuck.target
       WHERE run_id = $1 AND status = asked.status AND id > $4 AND ($3::text IS NULL OR group_name = $3)
+        AND ($7::bool IS NULL OR (acknowledged_at IS NOT NULL) = $7)
         AND ($6::text IS NULL OR key ILIKE $6 OR last_error ILIKE $6)
       ORDER BY id LIMIT $5
    ) AS t
@@ -57,10 +58,10 @@ export const BEFORE_ALL = '00000000-0000-0000-0000-000000000000'
 
 export const DEAD_LETTERS = sql('dead-letters', 'anew')`
   SELECT t.id, t.key, t.run_id AS run, r.source, t.status, left(coalesce(t.last_error, ''), ${LIMITS.listed}) AS error,
-         ${ms('coalesce(t.finished_at, t.last_activity_at)')} AS at, t.acknowledged_at IS NOT NULL AS acknowledged
+         ${ms('coalesce(t.finished_at, t.last_activity_at)')} AS at
     FROM unstuck.target t JOIN unstuck.run r ON r.id = t.run_id
    WHERE t.id > $1 AND t.status IN ('failed', 'stuck', 'parked') AND t.status = ANY ($3::text[])
-     AND ($4::text IS NULL OR r.source = $4)
+     AND ($4::text IS NULL OR r.source = $4) AND ($5::bool IS NULL OR (t.acknowledged_at IS NOT NULL) = $5)
    ORDER BY t.id LIMIT $2
 `
 export const RUN_TOTALS = sql('totals:runs')`
@@ -75,12 +76,12 @@ export function listMethods(db: Database) {
       const [row] = await db.all<TargetRow>(TARGET, [id])
       return row ? toTarget(row) : null
     },
-    targets: async (run, { statuses, group = null, search, after, limit, whole }) => {
+    targets: async (run, { statuses, group = null, search, after, limit, whole, ...filter }) => {
       checkAfter({ after })
       const asked = [...new Set(statuses?.length ? statuses : TARGET_STATUSES)]
       const part = search === undefined ? null : containing(search)
       const from = after ?? BEFORE_ALL
-      const values = [run, asked, group, from, limit + 1, part]
+      const values = [run, asked, group, from, limit + 1, part, filter.acknowledged ?? null]
       const rows = await db.all<TargetRow>(whole ? WHOLE : CUT, values)
       return toListing(rows, limit, toTarget)
     },
@@ -89,7 +90,7 @@ export function listMethods(db: Database) {
       const asked = keys.filter((key) => key === stripNul(key))
       return (await db.all<TargetRow>(BY_KEY, [run, asked])).map(toTarget)
     },
-    deadLetters: async ({ source = null, statuses, after, limit }) => {
+    deadLetters: async ({ source = null, statuses, acknowledged = null, after, limit }) => {
       checkAfter({ after })
       const asked = statuses?.length ? statuses : DEAD_LETTER_STATUSES
       const rows = await db.all<DeadLetter>(DEAD_LETTERS, [
@@ -97,6 +98,7 @@ export function listMethods(db: Database) {
         limit + 1,
         asked,
         source,
+        acknowledged,
       ])
       return toListing(rows, limit, (row) => row)
     },

@@ -82,8 +82,11 @@ test('targets that need attention are found in their partial index', async () =>
   const statuses = ['failed', 'stuck', 'parked']
   const none = '00000000-0000-0000-0000-000000000000'
   for (const source of [null, 'old-7']) {
-    const used = await indexesOf(DEAD_LETTERS, [none, 51, statuses, source])
-    assert.ok(used.includes(partial), used.join())
+    for (const acknowledged of [null, false]) {
+      const used = await indexesOf(DEAD_LETTERS, [none, 51, statuses, source, acknowledged])
+      assert.ok(used.includes(partial), used.join())
+    }
+    await indexesOf(DEAD_LETTERS, [none, 51, statuses, source, true])
   }
 })
 

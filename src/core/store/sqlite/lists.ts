@@ -29,6 +29,7 @@ const TARGETS = (name: string, columns: string): Sql =>
   sql(name)`
   SELECT ${columns} FROM target
    WHERE run_id = :run AND status = :status AND id > :after AND (:group IS NULL OR group_name = :group)
+     AND (:acknowledged IS NULL OR (acknowledged_at IS NOT NULL) = :acknowledged)
      AND (:part IS NULL OR key LIKE :part ESCAPE '\\' OR last_error LIKE :part ESCAPE '\\')
    ORDER BY id LIMIT :limit
 `
@@ -45,14 +46,14 @@ export type SqliteTargetRow = Omit<TargetRow, 'cursor'> & { cursor: string | nul
 
 const DEAD_LETTERS = sql('dead-letters')`
   SELECT t.id, t.key, t.run_id AS run, r.source, t.status, substr(coalesce(t.last_error, ''), 1, ${LIMITS.listed}) AS error,
-         coalesce(t.finished_at, t.last_activity_at) AS at, t.acknowledged_at IS NOT NULL AS acknowledged
+         coalesce(t.finished_at, t.last_activity_at) AS at
     FROM target t INDEXED BY target_dead_letter CROSS JOIN run r ON r.id = t.run_id
    WHERE t.id > :after AND t.status IN ('failed', 'stuck', 'parked')
      AND t.status IN (SELECT value FROM json_each(:statuses))
+     AND (:acknowledged IS NULL OR (t.acknowledged_at IS NOT NULL) = :acknowledged)
      AND (:source IS NULL OR r.source = :source)
    ORDER BY t.id LIMIT :limit
 `
-type DeadLetterRow = Omit<DeadLetter, 'acknowledged'> & { acknowledged: number }
 export const RUN_TOTALS = sql('totals:runs')`
   SELECT status, count(*) AS count FROM run GROUP BY status
 `
@@ -66,10 +67,11 @@ export function listMethods(db: Database) {
       return row ? readTarget(row) : null
     },
 
-    targets: async (run, { statuses, group = null, search, after, limit, whole }) => {
+    targets: async (run, { statuses, group = null, search, after, limit, whole, ...filter }) => {
       checkAfter({ after })
       const part = search === undefined ? null : containing(search)
-      const page = { run, group, part, after: after ?? '', limit: limit + 1 }
+      const acknowledged = toFlag(filter.acknowledged)
+      const page = { run, group, part, acknowledged, after: after ?? '', limit: limit + 1 }
       // One walk along the index per status, merged: a page of the list costs the same however long the list is.
       const asked = new Set(statuses?.length ? statuses : TARGET_STATUSES)
       const rows = db.snapshot((tx) =>
@@ -89,18 +91,24 @@ export function listMethods(db: Database) {
         tx.all<SqliteTargetRow>(BY_KEY, { run, keys: JSON.stringify(keys) }).map(readTarget),
       ),
 
-    deadLetters: async ({ source = null, statuses, after, limit }) => {
+    deadLetters: async ({ source = null, statuses, acknowledged, after, limit }) => {
       checkAfter({ after })
       const asked = JSON.stringify(statuses?.length ? statuses : DEAD_LETTER_STATUSES)
-      const values = { source, statuses: asked, after: after ?? '', limit: limit + 1 }
-      const rows = db.read((tx) => tx.many<DeadLetterRow>(DEAD_LETTERS, values))
-      return toListing(rows, limit, (row) => ({ ...row, acknowledged: row.acknowledged === 1 }))
+      const chosen = { source, statuses: asked, acknowledged: toFlag(acknowledged) }
+      const values = { ...chosen, after: after ?? '', limit: limit + 1 }
+      const rows = db.read((tx) => tx.many<DeadLetter>(DEAD_LETTERS, values))
+      return toListing(rows, limit, (row) => row)
     },
 
     runTotals: async () =>
       toRunTotals(db.read((tx) => tx.all<{ status: RunStatus; count: number }>(RUN_TOTALS))),
     targetTotals: async () => toCounts(db.read((tx) => tx.get<CountersRow>(TARGET_TOTALS)!)),
   } satisfies Partial<Store>
+}
+
+/** SQLite has no booleans. */
+function toFlag(value: boolean | undefined): number | null {
+  return value === undefined ? null : Number(value)
 }
 
 /** For recovery. */

@@ -17,7 +17,7 @@ import { countByTargetStatus, type ResolvedRow, toCounts } from './row-run.ts'
 import type { AdoptedRows } from './rows.ts'
 import { runStatusOf } from './status-mapping.ts'
 import type { RunId } from '../../../core/model/id.ts'
-import { decodeCursor, encodeCursor, type ListPosition } from './cursor.ts'
+import { decodeCursor, encodeCursor, positionOf, type ListPosition } from './cursor.ts'
 import { allRows, readPage, statusValuesIn } from './row-queries.ts'
 import type { AdoptedTable } from '../table/table.ts'
 
@@ -52,23 +52,41 @@ async function findTableRun(rows: AdoptedRows, id: RunId): Promise<TableRun | nu
   return { table: found.table, run: await rows.tableRun(found.table) }
 }
 
+/** Rows that are read at once where the first page had too few that are, or are not, acknowledged. */
+const MARKED_PAGE_SIZE = 500
+
 async function tablePage(
   rows: AdoptedRows,
   { table, run }: TableRun,
-  { statuses, group, search, after, limit }: TargetFilter,
+  { statuses, group, search, acknowledged, after, limit }: TargetFilter,
 ): Promise<{ resolved: ResolvedRow[]; next: ListPosition | null }> {
   const { name } = table.mapping
-  const from = decodeCursor(after, [name]).tables[name]
   const statusValues = statuses?.length ? await statusValuesIn(table, statuses) : undefined
-  if (from === null || statusValues?.length === 0) return { resolved: [], next: null }
-  const { page, next } = await readPage(table, { statusValues, group, search, after: from, limit })
-  return { resolved: await rows.resolve(table, page, run), next }
+  if (statusValues?.length === 0) return { resolved: [], next: null }
+  let next: ListPosition | null | undefined = decodeCursor(after, [name]).tables[name]
+  const found: ResolvedRow[] = []
+  for (let size = limit; next !== null && found.length < limit; size = MARKED_PAGE_SIZE) {
+    const filter = { statusValues, group, search, after: next, limit: size }
+    const { page, next: following } = await readPage(table, filter)
+    const resolved = await rows.resolve(table, page, run)
+    found.push(...resolved.filter(({ target }) => isMarked(target, acknowledged)))
+    next = following
+  }
+  const resolved = found.slice(0, limit)
+  return { resolved, next: found.length > limit ? positionOf(resolved.at(-1)!.row) : next! }
 }
 
-function matchesFilter(target: Target, { statuses, group, search, after }: TargetFilter): boolean {
+/** Marks are not in the user's table. Undefined: either. */
+function isMarked({ acknowledgedAt }: Target, acknowledged: boolean | undefined): boolean {
+  return acknowledged === undefined || acknowledged === (acknowledgedAt !== null)
+}
+
+function matchesFilter(target: Target, filter: TargetFilter): boolean {
+  const { statuses, group, search, acknowledged, after } = filter
   const part = search?.toLowerCase()
   return (
     after === undefined &&
+    isMarked(target, acknowledged) &&
     (!statuses?.length || statuses.includes(target.status)) &&
     (group === undefined || group === (target.group ?? '')) &&
     (part === undefined ||
@@ -151,7 +169,7 @@ async function tableDeadLetters(
   rows: AdoptedRows,
   table: AdoptedTable,
   after: ListPosition | null | undefined,
-  { statuses, limit }: DeadLetterFilter,
+  { statuses, acknowledged, limit }: DeadLetterFilter,
 ): Promise<{ items: DeadLetter[]; next: ListPosition | null }> {
   const statusValues = await statusValuesIn(
     table,
@@ -160,7 +178,8 @@ async function tableDeadLetters(
   if (after === null || statusValues.length === 0) return { items: [], next: null }
   const { page, next } = await readPage(table, { statusValues, after, limit })
   const resolved = await rows.resolve(table, page, await rows.tableRun(table))
-  return { items: resolved.map(toDeadLetter), next }
+  const meant = resolved.filter(({ target }) => isMarked(target, acknowledged))
+  return { items: meant.map(toDeadLetter), next }
 }
 
 function toDeadLetter({ target, run }: ResolvedRow): DeadLetter {
@@ -172,7 +191,6 @@ function toDeadLetter({ target, run }: ResolvedRow): DeadLetter {
     status: target.status as DeadLetterStatus,
     error: target.lastError ?? '',
     at: target.finishedAt ?? target.lastActivityAt,
-    acknowledged: target.acknowledgedAt !== null,
     ...(target.origin && { origin: target.origin }),
   }
 }

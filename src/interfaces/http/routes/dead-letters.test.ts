@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { RunId } from '../../../core/model/id.ts'
+import type { DeadLetterFilter } from '../../../core/store/store.ts'
 import { createApiClient, type ApiClient } from '../../../testing/api-client.ts'
 import { listTargets, claim, enqueueCrawl } from '../../../testing/fixtures.ts'
 import { postgresEngine } from '../../../testing/postgres-engine.ts'
@@ -152,6 +153,26 @@ test('an incomplete read is marked, and its counts are lower bounds', async () =
   await parkTargets(api, 2_100)
   const { total, isPartial, groups } = await groupDeadLetters(api.ctx.store, {}, 2_000)
   assert.deepEqual([total, isPartial, groups[0]!.count], [2_100, true, 2_000])
+})
+
+test('dead letters are listed without a read of the acknowledged ones before them', async () => {
+  await using api = await createApiClient()
+  const { store } = api.ctx
+  await parkTargets(api, 4_100)
+  await api.post('/api/dead-letters/acknowledge', {})
+  await createFailedRun(api, 'b')
+  let read = 0
+  const counting = {
+    ...store,
+    async deadLetters(filter: DeadLetterFilter) {
+      const page = await store.deadLetters(filter)
+      read += page.items.length
+      return page
+    },
+  }
+  const { total, isPartial, groups } = await groupDeadLetters(counting, {})
+  const count = groups.reduce((sum, group) => sum + group.count, 0)
+  assert.deepEqual([isPartial, count, read], [false, total, total])
 })
 
 test('the confirmation covers the targets that were shown: other targets are another plan', async () => {

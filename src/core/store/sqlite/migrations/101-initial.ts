@@ -73,8 +73,8 @@ export const initial = /* sql */ `
   CREATE INDEX target_crashed ON target (run_id, ready_at, id) WHERE status = 'planned' AND crashes > 0;
   CREATE INDEX target_held    ON target (worker_id, id)        WHERE status = 'in_progress';
   CREATE INDEX target_listed  ON target (run_id, status, id);
-  -- Dead letters of all runs.
-  CREATE INDEX target_dead_letter ON target (id) WHERE status IN ('failed', 'stuck', 'parked');
+  -- Dead letters of all runs. Those that are acknowledged, or are not, are told apart in the index.
+  CREATE INDEX target_dead_letter ON target (id, acknowledged_at) WHERE status IN ('failed', 'stuck', 'parked');
   -- Counts the acknowledged ones of a run.
   CREATE INDEX target_acknowledged ON target (run_id, status) WHERE acknowledged_at IS NOT NULL;
 
