@@ -1,5 +1,6 @@
 import { runName } from '../core/model/traits.ts'
 import { refuseAcknowledge, refuseAcknowledgeTarget, type Refusal } from '../operator/refusals.ts'
+import { unknownRun } from '../core/model/errors.ts'
 import { shortId, type RunId } from '../core/model/id.ts'
 import { isLive, type Run } from '../core/model/run.ts'
 import { DEAD_LETTER_STATUSES, type Target } from '../core/model/target.ts'
@@ -56,7 +57,11 @@ export async function acknowledge(
 ): Promise<AcknowledgeActionResult> {
   const { store } = context
   const owners = new Map<RunId, Run>()
-  for (const { run } of targets) owners.set(run, (await store.run(run))!)
+  for (const id of new Set(targets.map(({ run }) => run))) {
+    const owner = await store.run(id)
+    if (!owner) throw unknownRun(id)
+    owners.set(id, owner)
+  }
   const ofRuns = new Map<Run, Refusal>()
   for (const run of runs) ofRuns.set(run, await refuse(context, run))
   const refusals = [

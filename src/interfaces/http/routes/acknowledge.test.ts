@@ -3,6 +3,7 @@ import { describe, test } from 'node:test'
 import { shortId, type RunId, type TargetId } from '../../../core/model/id.ts'
 import { open } from '../../../index.ts'
 import { collectFacts, OrphanTracker } from '../../../features/alerts/facts.ts'
+import { acknowledge } from '../../../presenters/acknowledge.ts'
 import { createApiClient, type ApiClient } from '../../../testing/api-client.ts'
 import {
   claim,
@@ -252,6 +253,18 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       await api.post('/api/acknowledge', {}, 400)
       const { actions } = await api.get(`/api/runs/${run}`)
       assert.ok(!actions.some(({ name }: any) => name === 'acknowledge'))
+    })
+
+    test('targets whose run was deleted meanwhile are refused as unknown', async () => {
+      await using api = await createApiClient({ engine })
+      const { store } = api.ctx
+      const { run, failed } = await failedRun(api, 'shop')
+      const targets = [(await store.target(failed[0]!))!]
+      await api.del(`/api/runs/${run}`, { confirm: `delete ${shortId(run)}` })
+      const options = { undo: false, dryRun: false }
+      await assert.rejects(acknowledge(operatorContext(store), { runs: [], targets }, options), {
+        code: 'E_NOT_FOUND',
+      })
     })
 
     test('a source that gave up is acknowledged with its last run', async () => {
