@@ -4,7 +4,7 @@ import { unknownRun } from '../core/model/errors.ts'
 import { shortId, type RunId } from '../core/model/id.ts'
 import { isLive, type Run } from '../core/model/run.ts'
 import { DEAD_LETTER_STATUSES, type Target } from '../core/model/target.ts'
-import { assess, assessRun, isStuckRow } from '../core/recovery/assess.ts'
+import { assess, isStuckRow, type Assessment } from '../core/recovery/assess.ts'
 import type { ActionContext, OperatorContext } from '../core/recovery/context.ts'
 import { LATEST_FAILED_MAX } from '../core/store/reads.ts'
 import type { Store } from '../core/store/store.ts'
@@ -63,7 +63,8 @@ export async function acknowledge(
     owners.set(id, owner)
   }
   const ofRuns = new Map<Run, Refusal>()
-  for (const run of runs) ofRuns.set(run, await refuse(context, run))
+  const assessment = await assessRows(context, runs)
+  for (const run of runs) ofRuns.set(run, refuseAcknowledge(run, isStuckRun(run, assessment)))
   const refusals = [
     ...ofRuns.values(),
     ...targets.map((target) => refuseAcknowledgeTarget(target, owners.get(target.run)!)),
@@ -76,7 +77,7 @@ export async function acknowledge(
     : undoCalls(await findChanged(store, accepted, { targets, groups }, options), options)
   const items: AcknowledgedRun[] = []
   for (const run of accepted) {
-    const stuckRows = options.undo ? undefined : await findStuckRows(context, run)
+    const stuckRows = options.undo ? undefined : findStuckRows(run, assessment)
     items.push(await mark(context, run, { groups, stuckRows }, options))
   }
   for (const [run, own] of Map.groupBy(targets, (target) => target.run))
@@ -93,21 +94,28 @@ export async function acknowledge(
   )
 }
 
+/** Assesses stuck rows of tables of your own, all at once: that reads every worker. Null if none is selected. */
+async function assessRows(
+  context: OperatorContext,
+  runs: readonly Run[],
+): Promise<Assessment | null> {
+  const isRow = ({ traits, status }: Run): boolean => traits.origin !== null && isLive(status)
+  return runs.some(isRow) ? assess(context) : null
+}
+
 /** A live row of a table of your own is acknowledged if it is stuck. */
-async function refuse(context: OperatorContext, run: Run): Promise<Refusal> {
-  const isStuckRun =
-    run.traits.origin !== null && isLive(run.status) && isStuck(await assessRun(context, run))
-  return refuseAcknowledge(run, isStuckRun)
+function isStuckRun({ id, traits }: Run, assessment: Assessment | null): boolean {
+  const found = assessment?.runs.find(({ run }) => run.id === id)
+  return traits.origin !== null && found !== undefined && isStuck(found)
 }
 
 /** Returns the workers of stuck rows of a table of your own, each with the hash of its row. */
-async function findStuckRows(
-  context: OperatorContext,
+function findStuckRows(
   { id, kind, traits }: Run,
-): Promise<AcknowledgeRequest['stuckRows']> {
-  if (traits.origin === null || kind === 'single') return undefined
-  const { workers } = await assess(context)
-  const stuck = workers.filter((one) => one.runs.has(id) && isStuckRow(one))
+  assessment: Assessment | null,
+): AcknowledgeRequest['stuckRows'] {
+  if (traits.origin === null || kind === 'single' || assessment === null) return undefined
+  const stuck = assessment.workers.filter((one) => one.runs.has(id) && isStuckRow(one))
   return new Map(stuck.map(({ worker, evidence }) => [worker.id, evidence.rowHash]))
 }
 

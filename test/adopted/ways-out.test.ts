@@ -174,6 +174,18 @@ for (const { engine, evidence, policies } of CASES) {
   })
 }
 
+test('many stuck rows are acknowledged by one read of all workers', async () => {
+  await using ctx = await createAdoptedTestContext(sqliteEngine, fixtures('none', ['stale']))
+  const stuck = [...(await stuckRows(ctx)).values()].map(({ run }) => run)
+  assert.ok(stuck.length >= 10, `${stuck.length} are stuck`)
+  const { store } = ctx.operator
+  let reads = 0
+  const observations = () => (reads++, store.observations())
+  const context = { ...ctx.operator, store: { ...store, observations } }
+  const { items } = await acknowledge(context, { runs: stuck }, { undo: false, dryRun: false })
+  assert.deepEqual([items.length, reads], [stuck.length, 1])
+})
+
 test('a stuck row with progress is moved by the command, the API and the library, and each names what applies', async () => {
   const columns = {
     id: 'id',
