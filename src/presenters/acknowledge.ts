@@ -18,7 +18,7 @@ import { unstuckCommand } from '../lib/text/shell-command.ts'
 import { countAcknowledged, countDeadLetters, loadAcknowledged } from './acknowledged.ts'
 import { makeResult, NOTHING_CHANGED, TARGETS_MAX, type ActionResult } from './action-result.ts'
 import { selectDeadLetters } from './dead-letter-replan.ts'
-import { readDeadLetters, type DeadLetterSelection } from './dead-letters.ts'
+import type { DeadLetterSelection } from './dead-letters.ts'
 import { plural, targetRef } from './format.ts'
 import type { Undo } from './results.ts'
 import { isStuck } from './stuck-rows.ts'
@@ -244,26 +244,34 @@ export async function findAcknowledgeable(
   store: Store,
   { source, undo }: { readonly source?: string | undefined; readonly undo: boolean },
 ): Promise<Run[]> {
-  const ids = new Set<RunId>()
-  for await (const page of readDeadLetters(store, { source, acknowledged: undo }))
-    for (const { run } of page) ids.add(run)
   // Also runs that failed without a target to show for it.
   const failed = undo
-    ? (await store.runs({ source, statuses: ['failed', 'abandoned'], limit: RUNS_MAX })).items
-    : (await store.runs({ latestFailed: true, limit: LATEST_FAILED_MAX })).items
-  for (const run of failed) {
-    const isMeant = source === undefined || run.source === source
-    if (isMeant && (run.acknowledgedAt !== null) === undo) ids.add(run.id)
-  }
-  const runs: Run[] = []
-  for (const id of ids) {
-    const run = await store.run(id)
-    if (run && refuseAcknowledge(run) === null) runs.push(run)
-  }
-  return runs
+    ? await store.runs({ source, statuses: ['failed', 'abandoned'], limit: RUNS_MAX })
+    : await store.runs({ latestFailed: true, limit: LATEST_FAILED_MAX })
+  const whole = failed.items.filter(
+    (run) =>
+      (source === undefined || run.source === source) && (run.acknowledgedAt !== null) === undo,
+  )
+  const found = [...(await runsWithDeadLetters(store, { source, undo })), ...whole]
+  const byId = new Map(found.map((run) => [run.id, run]))
+  return [...byId.values()].filter((run) => refuseAcknowledge(run) === null)
 }
 
 const RUNS_MAX = 500
+
+async function runsWithDeadLetters(
+  store: Store,
+  { source, undo }: { readonly source: string | undefined; readonly undo: boolean },
+): Promise<Run[]> {
+  const deadLetters = undo ? 'acknowledged' : 'unacknowledged'
+  const found: Run[] = []
+  for (let after: string | undefined; ;) {
+    const { items, next } = await store.runs({ source, deadLetters, after, limit: RUNS_MAX })
+    found.push(...items)
+    if (next === null) return found
+    after = next
+  }
+}
 
 /** Acknowledges the dead letters of a group or a source, or undoes it. */
 export async function acknowledgeDeadLetters(

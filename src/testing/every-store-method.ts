@@ -91,6 +91,7 @@ export async function callEveryStoreMethod(store: Store): Promise<void> {
 
 async function callReadMethods(store: Store, run: string): Promise<void> {
   await store.runs({ latestFailed: true, limit: 5 })
+  await store.runs({ deadLetters: 'unacknowledged', limit: 5 })
   await callAcknowledgeMethods(store, run)
   await store.deadLetters({ source: SOURCE, acknowledged: false, limit: 5 })
   await store.takeSample()

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { makeSettings } from '../../src/app/config.ts'
 import { openAll } from '../../src/app/open-database.ts'
 import type { AdoptedOptions } from '../../src/features/adopted/mapping.ts'
+import { findAcknowledgeable } from '../../src/presenters/acknowledge.ts'
 import { createAdoptedProject } from '../../src/testing/adopted-project.ts'
 import { createApiClient } from '../../src/testing/api-client.ts'
 import { ENGINES } from '../../src/testing/open-test-table.ts'
@@ -120,6 +121,11 @@ for (const engine of ENGINES) {
     const letters = async (acknowledged: boolean) =>
       (await store.deadLetters({ acknowledged, limit: 9 })).items.length
     assert.deepEqual([await letters(true), await letters(false)], [3, 2])
+    const found = async (undo: boolean) =>
+      (await findAcknowledgeable(store, { source: 'pages', undo })).map(({ id }) => id)
+    assert.deepEqual([await found(false), await found(true)], [[run!.id], [run!.id]])
+    await project.sql(`UPDATE pages SET state = 'done' WHERE id IN (21, 23)`)
+    assert.deepEqual([await found(false), await found(true)], [[], [run!.id]])
   })
 
   test(`a stuck table of targets is acknowledged and that is undone, on ${engine.name}`, async () => {

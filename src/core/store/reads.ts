@@ -56,6 +56,8 @@ export type RunFilter = {
   readonly createdSince?: Millis | undefined
   /** Only runs that failed and are the newest of their source. The other filters are ignored, and there is one page. */
   readonly latestFailed?: true | undefined
+  /** Only runs with a target that failed, is stuck or parked, and that an operator acknowledged, or did not. Only `source` goes with it. */
+  readonly deadLetters?: 'acknowledged' | 'unacknowledged' | undefined
   readonly after?: string | undefined
   readonly limit: number
 }

@@ -20,7 +20,7 @@ import {
   enqueueCrawl,
 } from '../../../testing/fixtures.ts'
 import { openExtended, type Engine } from '../../../testing/test-database.ts'
-import type { DeadLetter, DeadLetterFilter, Store } from '../store.ts'
+import type { DeadLetter, DeadLetterFilter, RunFilter, Store } from '../store.ts'
 
 export function monitoringTests(engine: Engine): void {
   test('all runs are counted by status, and those that no run is in are 0', async () => {
@@ -144,6 +144,35 @@ export function monitoringTests(engine: Engine): void {
     }
     assert.equal((await find({ acknowledged: true, statuses: ['failed'] })).length, 3)
     assert.deepEqual(await find({ acknowledged: true, source: SOURCE }), [])
+  })
+
+  test('runs with dead letters that are acknowledged, or are not, are listed once each, newest first', async () => {
+    await using db = await engine.fresh()
+    const store = await openExtended(db, ACKNOWLEDGE_STORE)
+    const [a, b, c] = [
+      await runWithDeadLetters(store, 'a'),
+      await runWithDeadLetters(store, 'b'),
+      await runWithDeadLetters(store, 'c'),
+    ]
+    await enqueueCrawl(store, 2, { source: 'd' })
+    const all = { undo: false, dryRun: false, actor: 'alice', because: 'the site is gone' }
+    await store.acknowledge({ run: a, ...all })
+    const [parked] = (await store.targets(b, { statuses: ['parked'], limit: 1 })).items
+    await store.acknowledge({ run: b, targets: [parked!.id], ...all })
+    const find = async (deadLetters: RunFilter['deadLetters'], source?: string) => {
+      const found: string[] = []
+      for (let after: string | undefined; ;) {
+        const { items, next } = await store.runs({ deadLetters, source, after, limit: 1 })
+        found.push(...items.map(({ id }) => id))
+        if (next === null) return found
+        after = next
+      }
+    }
+
+    assert.deepEqual(await find('unacknowledged'), [c, b])
+    assert.deepEqual(await find('acknowledged'), [b, a])
+    assert.deepEqual(await find('acknowledged', 'a'), [a])
+    assert.deepEqual(await find('unacknowledged', 'a'), [])
   })
 
   test('what a worker measures is kept as it last sent it, also when it has ended', async () => {

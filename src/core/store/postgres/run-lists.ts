@@ -29,6 +29,17 @@ export const RUNS_IN = sql('runs:in', 'anew')`
       ORDER BY found.id DESC LIMIT $3)
    ORDER BY r.id DESC
 `
+export const WITH_DEAD_LETTERS = sql('runs:dead-letters', 'anew')`
+  SELECT ${LISTED_COLUMNS} FROM unstuck.run r ${COUNTERS}
+   WHERE r.id IN (
+     SELECT id FROM unstuck.run
+      WHERE ($1::text IS NULL OR source = $1) AND ($2::uuid IS NULL OR id < $2)
+        AND id IN (
+          SELECT run_id FROM unstuck.target
+           WHERE status IN ('failed', 'stuck', 'parked') AND (acknowledged_at IS NOT NULL) = $4::bool)
+      ORDER BY id DESC LIMIT $3)
+   ORDER BY r.id DESC
+`
 // Ids are made by other clocks than this time is from; nothing younger has a lesser id than this one.
 const LEAST_SINCE = sql('runs:since', 'anew')`
   SELECT min(id::text COLLATE "C") AS id FROM unstuck.run WHERE created_at >= ${timestamp('$1')}
@@ -64,10 +75,14 @@ const RUNS_ENDING = sql('runs:ending')`
 
 export function runListMethods(db: Database): Pick<Store, 'runs' | 'idsEnding'> {
   return {
-    runs: async ({ source = null, statuses, search, createdSince, after, limit, latestFailed }) => {
+    runs: async ({ source = null, statuses, search, createdSince, after, limit, ...only }) => {
       checkAfter({ after })
-      if (latestFailed) {
+      if (only.latestFailed) {
         return { items: (await db.all<RunRow>(LAST_FAILED, [limit])).map(toRun), next: null }
+      }
+      if (only.deadLetters) {
+        const values = [source, after ?? null, limit + 1, only.deadLetters === 'acknowledged']
+        return toListing(await db.all<RunRow>(WITH_DEAD_LETTERS, values), limit, toRun)
       }
       const least = createdSince === undefined ? undefined : await leastSince(db, createdSince)
       if (least === null) return { items: [], next: null }

@@ -6,7 +6,7 @@ import { ACKNOWLEDGE_STATEMENTS } from '../../../features/acknowledge/store/post
 import { postgresEngine } from '../../../testing/postgres-engine.ts'
 import type { TestDatabase } from '../../../testing/test-database.ts'
 import type { Sql } from './database.ts'
-import { RUNS_IN } from './run-lists.ts'
+import { RUNS_IN, WITH_DEAD_LETTERS } from './run-lists.ts'
 import { THIN_SAMPLES } from './retention.ts'
 import { TAKE } from './samples.ts'
 import {
@@ -87,6 +87,8 @@ test('targets that need attention are found in their partial index', async () =>
       assert.ok(used.includes(partial), used.join())
     }
     await indexesOf(DEAD_LETTERS, [none, 51, statuses, source, true])
+    for (const acknowledged of [true, false])
+      await indexesOf(WITH_DEAD_LETTERS, [source, null, 51, acknowledged])
   }
 })
 

@@ -22,6 +22,14 @@ const OF_SOURCE_IN_STATUS = IDS(
   'INDEXED BY run_listed',
   'source = :source AND status = :status',
 )
+const WITH_DEAD_LETTERS = sql('runs:dead-letters')`
+  SELECT id FROM run
+   WHERE id < :after AND (:source IS NULL OR source = :source)
+     AND id IN (
+       SELECT run_id FROM target INDEXED BY target_dead_letter
+        WHERE status IN ('failed', 'stuck', 'parked') AND (acknowledged_at IS NOT NULL) = :acknowledged)
+   ORDER BY id DESC LIMIT :limit
+`
 
 /** Ids are made by other clocks than this time is from; nothing younger has a lesser id than this one. */
 const LEAST_SINCE = sql('runs:since')`
@@ -77,6 +85,11 @@ function idsOf(tx: Connection, filter: RunFilter): string[] {
     return tx.all<{ id: string }>(LAST_FAILED, { limit: filter.limit }).map(({ id }) => id)
   }
   const { source, statuses, search, createdSince, after = AFTER_ALL, limit } = filter
+  if (filter.deadLetters) {
+    const acknowledged = filter.deadLetters === 'acknowledged' ? 1 : 0
+    const values = { source: source ?? null, acknowledged, after, limit: limit + 1 }
+    return tx.all<{ id: string }>(WITH_DEAD_LETTERS, values).map(({ id }) => id)
+  }
   const page = {
     after,
     limit: limit + 1,

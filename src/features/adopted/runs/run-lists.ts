@@ -12,6 +12,7 @@ import type { MappedValue } from '../mapping.ts'
 import { statusValuesIn } from './row-queries.ts'
 import { createdAtOf, sourceOf } from './row-run.ts'
 import type { AdoptedRows } from './rows.ts'
+import { tableRunsWithDeadLetters } from './target-lists.ts'
 import type { AdoptedRow, AdoptedTable } from '../table/table.ts'
 
 /** A page of one of the merged lists. */
@@ -39,6 +40,11 @@ export async function listRuns(
   if (filter.latestFailed) {
     const failed = [...(await store.runs(filter)).items, ...(await latestFailedRuns(rows))]
     return { items: failed.sort((a, b) => b.createdAt - a.createdAt), next: null }
+  }
+  if (filter.deadLetters) {
+    const own = await store.runs(filter)
+    if (own.next !== null) return own
+    return { items: [...own.items, ...(await tableRunsWithDeadLetters(rows, filter))], next: null }
   }
   const from = decodeCursor(filter.after, rows.tables.names)
   const [own, theirs] = await Promise.all([

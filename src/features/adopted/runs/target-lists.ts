@@ -9,6 +9,7 @@ import type {
   DeadLetter,
   DeadLetterFilter,
   Listing,
+  RunFilter,
   Store,
   TargetFilter,
 } from '../../../core/store/store.ts'
@@ -193,6 +194,24 @@ function toDeadLetter({ target, run }: ResolvedRow): DeadLetter {
     at: target.finishedAt ?? target.lastActivityAt,
     ...(target.origin && { origin: target.origin }),
   }
+}
+
+/** Returns the tables with a row that failed, is stuck or parked, and that is acknowledged, or is not. */
+export async function tableRunsWithDeadLetters(
+  rows: AdoptedRows,
+  { source, deadLetters }: RunFilter,
+): Promise<Run[]> {
+  const acknowledged = deadLetters === 'acknowledged'
+  const filter = { statuses: DEAD_LETTER_STATUSES, acknowledged, limit: 1 }
+  const found = await rows.tables.queryAll(
+    async (table) => {
+      const run = await rows.tableRun(table)
+      const { resolved } = await tablePage(rows, { table, run }, filter)
+      return resolved.length > 0 ? [run] : []
+    },
+    ({ kind, name }) => kind === 'targets' && (source === undefined || source === name),
+  )
+  return found.flat()
 }
 
 /** Counts the runs of the store and of the tables by status. */

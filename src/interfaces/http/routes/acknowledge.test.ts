@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { shortId, type RunId, type TargetId } from '../../../core/model/id.ts'
+import type { Store } from '../../../core/store/store.ts'
 import { open } from '../../../index.ts'
 import { collectFacts, OrphanTracker } from '../../../features/alerts/facts.ts'
-import { acknowledge } from '../../../presenters/acknowledge.ts'
+import { acknowledge, findAcknowledgeable } from '../../../presenters/acknowledge.ts'
 import { createApiClient, type ApiClient } from '../../../testing/api-client.ts'
 import {
   claim,
@@ -253,6 +254,24 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       await api.post('/api/acknowledge', {}, 400)
       const { actions } = await api.get(`/api/runs/${run}`)
       assert.ok(!actions.some(({ name }: any) => name === 'acknowledge'))
+    })
+
+    test('what can be acknowledged is found without a read of each dead letter and each run', async () => {
+      await using api = await createApiClient({ engine })
+      const { store } = api.ctx
+      const runs = [(await failedRun(api, 'a')).run, (await failedRun(api, 'b')).run]
+      const { run: acknowledged } = await failedRun(api, 'c')
+      await api.post(`/api/runs/${acknowledged}/acknowledge`)
+      let reads = 0
+      const run: Store['run'] = (id) => (reads++, store.run(id))
+      const deadLetters: Store['deadLetters'] = (filter) => (reads++, store.deadLetters(filter))
+      const find = async (options: Parameters<typeof findAcknowledgeable>[1]) =>
+        (await findAcknowledgeable({ ...store, run, deadLetters }, options)).map(({ id }) => id)
+
+      assert.deepEqual((await find({ undo: false })).toSorted(), runs.toSorted())
+      assert.deepEqual(await find({ source: 'b', undo: false }), [runs[1]])
+      assert.deepEqual(await find({ undo: true }), [acknowledged])
+      assert.equal(reads, 0)
     })
 
     test('targets whose run was deleted meanwhile are refused as unknown', async () => {
