@@ -141,6 +141,36 @@ export function undoByPark(
 
 const BECAUSE_MAX = 500
 
+/** What `acknowledge` changes: runs as a whole, and single targets. */
+export type MarkedThings = {
+  readonly runs: readonly Run[]
+  readonly targets: readonly Pick<Target, 'id' | 'origin'>[]
+}
+
+/** Sets the marks again that an undo of `acknowledge` removes, or the other way round. Null if that is nothing, or too much to name. */
+export function undoByAcknowledge({ runs, targets }: MarkedThings, isUndo: boolean): Undo | null {
+  const most = Math.max(runs.length, targets.length)
+  if (most === 0 || most > TARGETS_MAX) return null
+  const body = {
+    ...(runs.length > 0 && { runs: runs.map(({ id }) => id) }),
+    ...(targets.length > 0 && { targets: targets.map(({ id }) => id) }),
+    ...(!isUndo && { undo: true }),
+  }
+  return {
+    label: isUndo ? 'Acknowledge again' : 'Undo',
+    calls: [call('/api/acknowledge', body)],
+    command: acknowledgeCommand({ runs, targets }, { undo: !isUndo }),
+  }
+}
+
+/** `acknowledge` of these on the command line. */
+export function acknowledgeCommand(
+  { runs, targets }: MarkedThings,
+  options: Parameters<typeof unstuckCommand>[2],
+): string {
+  return unstuckCommand('acknowledge', [...runs.map(runName), ...targets.map(targetRef)], options)
+}
+
 /** The same action on the command line. */
 export function commandOnTargets(
   name: string,
