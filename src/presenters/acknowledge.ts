@@ -14,7 +14,7 @@ import {
   type AcknowledgeActionResult,
   type AcknowledgedRun,
 } from './acknowledge-text.ts'
-import { countAcknowledged, countDeadLetters, loadAcknowledged } from './acknowledged.ts'
+import { countAcknowledgedOf, countDeadLettersOf, loadAcknowledged } from './acknowledged.ts'
 import {
   acknowledgeCommand,
   TARGETS_MAX,
@@ -189,7 +189,7 @@ function findStuckRows(
   return new Map(stuck.map(({ worker, evidence }) => [worker.id, evidence.rowHash]))
 }
 
-/** Returns what will be changed, so that its undo leaves alone what was marked before; not all of it, if it is too much for an undo. */
+/** Returns what will be changed, so that the undo leaves alone what was marked before. Stops when it is too much for an undo. */
 async function findChanged(
   store: Store,
   { runs, targets, groups }: Accepted,
@@ -197,7 +197,7 @@ async function findChanged(
 ): Promise<MarkedThings> {
   const marks = await loadAcknowledged(store, runs)
   const isWhole = (run: Run): boolean =>
-    !groups && countAcknowledged(run, marks) === (isUndo ? countDeadLetters(run) : 0)
+    !groups && countAcknowledgedOf(run, marks) === (isUndo ? countDeadLettersOf(run) : 0)
   const single = targets.filter(({ acknowledgedAt }) => (acknowledgedAt !== null) === isUndo)
   const filter = { statuses: DEAD_LETTER_STATUSES, acknowledged: isUndo, limit: TARGETS_MAX + 1 }
   for (const run of runs.filter((one) => !isWhole(one))) {

@@ -18,7 +18,7 @@ export async function loadAcknowledged(
   store: Store,
   runs: readonly Run[],
 ): Promise<AcknowledgedTargets> {
-  const ids = new Set(runs.filter((run) => countDeadLetters(run) > 0).map(({ id }) => id))
+  const ids = new Set(runs.filter((run) => countDeadLettersOf(run) > 0).map(({ id }) => id))
   if (ids.size === 0) return new Map()
   const found = new Map<RunId, Partial<Record<DeadLetterStatus, number>>>()
   const extension = await store.extend(ACKNOWLEDGE_STORE)
@@ -31,13 +31,13 @@ export async function loadAcknowledged(
 export function withoutAcknowledged(run: Run, acknowledged: AcknowledgedTargets): Run | null {
   // Its targets were acknowledged with it: what changes one of them removes the mark of the run.
   if (run.acknowledgedAt !== null) return null
-  const seen = acknowledged.get(run.id)
-  if (!seen) return run
+  const counts = acknowledged.get(run.id)
+  if (!counts) return run
   const targets = { ...run.counts.targets }
   for (const status of DEAD_LETTER_STATUSES)
-    targets[status] = Math.max(0, targets[status] - (seen[status] ?? 0))
+    targets[status] = Math.max(0, targets[status] - (counts[status] ?? 0))
   const left = { ...run, counts: { ...run.counts, targets } }
-  return countDeadLetters(left) > 0 ? left : null
+  return countDeadLettersOf(left) > 0 ? left : null
 }
 
 /** Returns the sources whose command reached its restart limit, except where the run that ended last is acknowledged. */
@@ -59,15 +59,15 @@ export function acknowledgedSentence(at: Millis, now: Millis): string {
   return `Acknowledged ${formatAgo(at, now)}: it no longer counts as needing attention.`
 }
 
-/** How many targets of a run are acknowledged. */
-export function countAcknowledged(
+/** Returns how many targets of a run are acknowledged. */
+export function countAcknowledgedOf(
   { id }: Pick<Run, 'id'>,
   acknowledged: AcknowledgedTargets,
 ): number {
   return Object.values(acknowledged.get(id) ?? {}).reduce((sum, count) => sum + count, 0)
 }
 
-/** How many targets of a run are failed, stuck or parked. */
-export function countDeadLetters({ counts }: Pick<Run, 'counts'>): number {
+/** Returns how many targets of a run are failed, stuck or parked. */
+export function countDeadLettersOf({ counts }: Pick<Run, 'counts'>): number {
   return DEAD_LETTER_STATUSES.reduce((sum, status) => sum + counts.targets[status], 0)
 }

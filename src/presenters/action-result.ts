@@ -27,7 +27,7 @@ export type ActionResult = {
 export const ROW_DELETION =
   'Rows of other tables that refer to it are deleted too, or prevent this, as your foreign keys say.'
 
-/** Of a row of your own that goes back in the queue. */
+/** Said of a row of your own that goes back in the queue. */
 export const NO_UNDO =
   'This cannot be reverted: it belongs to your own program then; `unstuck history` keeps what stood in the row.'
 
@@ -62,7 +62,7 @@ const REVERTIBLE: readonly string[] = ['park', 'hold', 'fail', 'retry', 'abandon
 /** A run with its name in commands. */
 export type NamedRun = { readonly run: RunId; readonly name: string }
 
-/** Of what was applied: the runs that something was taken from, each once. */
+/** Returns the runs that an applied verdict took something from, each once. */
 export function revertibleRuns(verdicts: readonly Verdict[]): NamedRun[] {
   const reverted = verdicts.filter(
     ({ action, outcome }) => outcome === 'applied' && REVERTIBLE.includes(action),
@@ -71,12 +71,12 @@ export function revertibleRuns(verdicts: readonly Verdict[]): NamedRun[] {
   return [...named].map(([run, name]) => ({ run, name }))
 }
 
-/** The name of a verdict's run. */
+/** Returns the name of a verdict's run. */
 export function nameOf({ run, subject }: Verdict): string {
   return subject.kind === 'target' ? shortId(run) : subject.name
 }
 
-/** The command that reverts each of these runs. */
+/** Returns the command that reverts each of these runs. */
 export function undoSentences(runs: readonly NamedRun[]): readonly Sentence[] {
   const sentences = runs.map(({ name }): Sentence => [
     `Undo: \`${unstuckCommand('revert', [name])}\``,
@@ -84,7 +84,7 @@ export function undoSentences(runs: readonly NamedRun[]): readonly Sentence[] {
   return firstSentences(sentences, '`unstuck history` lists what can be undone')
 }
 
-/** `revert` for each of these runs; null when there is none. */
+/** Returns `revert` for each of these runs; null when there is none. */
 export function undoByRevert(runs: readonly NamedRun[]): Undo | null {
   if (runs.length === 0) return null
   return {
@@ -102,7 +102,7 @@ export function undoByCancel(run: Run, label: string): Undo {
   }
 }
 
-/** Open targets that were parked go back in the queue as they were. */
+/** Returns `unpark`: open targets that were parked go back in the queue as they were. */
 export function undoByUnpark(
   targets: readonly Pick<Target, 'id' | 'run' | 'origin'>[],
 ): Undo | null {
@@ -117,7 +117,7 @@ export function undoByUnpark(
   }
 }
 
-/** More than this in one call is refused. */
+/** Targets in one call; more are refused. */
 export const TARGETS_MAX = 500
 
 /**
@@ -147,7 +147,7 @@ export type MarkedThings = {
   readonly targets: readonly Pick<Target, 'id' | 'origin'>[]
 }
 
-/** Sets the marks again that an undo of `acknowledge` removes, or the other way round. Null if that is nothing, or too much to name. */
+/** Returns `acknowledge` the other way round; null if it names nothing, or too much for one call. */
 export function undoByAcknowledge({ runs, targets }: MarkedThings, isUndo: boolean): Undo | null {
   const most = Math.max(runs.length, targets.length)
   if (most === 0 || most > TARGETS_MAX) return null
@@ -163,7 +163,7 @@ export function undoByAcknowledge({ runs, targets }: MarkedThings, isUndo: boole
   }
 }
 
-/** `acknowledge` of these on the command line. */
+/** Returns `acknowledge` of these on the command line. */
 export function acknowledgeCommand(
   { runs, targets }: MarkedThings,
   options: Parameters<typeof unstuckCommand>[2],
@@ -171,7 +171,7 @@ export function acknowledgeCommand(
   return unstuckCommand('acknowledge', [...runs.map(runName), ...targets.map(targetRef)], options)
 }
 
-/** The same action on the command line. */
+/** Returns the same action on the command line. */
 export function commandOnTargets(
   name: string,
   targets: readonly Pick<Target, 'id' | 'origin'>[],

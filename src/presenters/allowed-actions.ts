@@ -21,7 +21,7 @@ import {
 } from '../core/model/traits.ts'
 import { NO_UNDO, ROW_DELETION } from './action-result.ts'
 import { acknowledgeText } from './acknowledge-text.ts'
-import { countDeadLetters } from './acknowledged.ts'
+import { countDeadLettersOf } from './acknowledged.ts'
 
 /** An action that is accepted now: all that an interface needs to offer it, preview it and call it. */
 export type AllowedAction = {
@@ -198,7 +198,7 @@ function toActions(
 /** Nothing of it is left to acknowledge. */
 function isAllAcknowledged({ run, acknowledged }: RunFacts): boolean {
   if (isLive(run.status) && run.acknowledgedAt !== null) return true
-  const all = run.traits.hasTargets ? countDeadLetters(run) : 0
+  const all = run.traits.hasTargets ? countDeadLettersOf(run) : 0
   return all > 0 ? acknowledged >= all : run.acknowledgedAt !== null
 }
 

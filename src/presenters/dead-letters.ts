@@ -14,7 +14,7 @@ export type DeadLetterSelection = {
   readonly fingerprint?: string | undefined
   readonly source?: string | undefined
   readonly statuses?: readonly DeadLetterStatus[] | undefined
-  /** Those that an operator acknowledged; default: those that need attention. */
+  /** Selects those that an operator acknowledged; default: those that need attention. */
   readonly acknowledged?: boolean | undefined
 }
 
@@ -65,11 +65,11 @@ export async function groupDeadLetters(
   scanMax = SCAN_MAX,
 ): Promise<DeadLetterGroups> {
   const byFingerprint = new Map<string, GroupBuilder>()
-  let [seen, isPartial] = [0, false]
+  let [grouped, isPartial] = [0, false]
   for await (const page of readDeadLetters(store, { source, acknowledged })) {
-    isPartial = seen >= scanMax && page.length > 0
+    isPartial = grouped >= scanMax && page.length > 0
     if (isPartial) break
-    seen += page.length
+    grouped += page.length
     for (const letter of page) {
       let group = byFingerprint.get(letter.fingerprint)
       if (!group) byFingerprint.set(letter.fingerprint, (group = new GroupBuilder()))
@@ -80,18 +80,19 @@ export async function groupDeadLetters(
     .map(([fingerprint, group]) => group.view(fingerprint))
     .sort((a, b) => b.count - a.count || (a.fingerprint < b.fingerprint ? -1 : 1))
   return {
-    total: source === undefined ? await countDeadLetters(store, acknowledged) : seen,
+    total: source === undefined ? await totalDeadLetters(store, acknowledged) : grouped,
     isPartial: isPartial || groups.length > GROUPS_MAX,
     groups: groups.slice(0, GROUPS_MAX),
   }
 }
 
-async function countDeadLetters(store: Store, acknowledged: boolean): Promise<number> {
+async function totalDeadLetters(store: Store, acknowledged: boolean): Promise<number> {
   const extension = await store.extend(ACKNOWLEDGE_STORE)
-  const seen = (await extension.acknowledgedCounts(null)).reduce((sum, { count }) => sum + count, 0)
-  if (acknowledged) return seen
+  const counts = await extension.acknowledgedCounts(null)
+  const marked = counts.reduce((sum, { count }) => sum + count, 0)
+  if (acknowledged) return marked
   const { targets } = await store.targetTotals()
-  return DEAD_LETTER_STATUSES.reduce((sum, status) => sum + targets[status], 0) - seen
+  return DEAD_LETTER_STATUSES.reduce((sum, status) => sum + targets[status], 0) - marked
 }
 
 /** Collects the dead letters of one kind of error. */
@@ -130,7 +131,7 @@ class GroupBuilder {
   }
 }
 
-/** One kind of error: an example of each run and status, and the commands that put its targets back in the queue. */
+/** Presents one kind of error: an example of each run and status, and the commands that put its targets back in the queue. */
 export function deadLetterSections(
   { error, count, sources, sample, firstAt, lastAt }: DeadLetterGroup,
   isPartial: boolean,
@@ -170,7 +171,7 @@ export function deadLetterSections(
   ]
 }
 
-/** The targets of a group, by id. */
+/** Returns the targets of a group, by id. */
 export async function listDeadLetters(
   store: Store,
   selection: DeadLetterSelection,

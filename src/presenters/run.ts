@@ -11,8 +11,8 @@ import { loadRevertFacts } from '../operator/actions.ts'
 import type { AuditEntry, Store } from '../core/store/store.ts'
 import {
   acknowledgedSentence,
-  countAcknowledged,
-  countDeadLetters,
+  countAcknowledgedOf,
+  countDeadLettersOf,
   loadAcknowledged,
   withoutAcknowledged,
 } from './acknowledged.ts'
@@ -102,14 +102,14 @@ export async function loadRunReport(context: AssessContext, run: Run): Promise<R
     groups: await store.countsByGroup(run.id),
     needsAttention: open ? await targetsNeedingAttention(store, open) : [],
     hasFailures: open !== null && describeFailures(open) !== null,
-    acknowledged: countAcknowledged(run, acknowledged),
+    acknowledged: countAcknowledgedOf(run, acknowledged),
     cause: await loadFailureCause(store, run),
     audit: await recentAudit(store, run),
     actions: runActions({
       ...(await loadRevertFacts(store, run, REVERT_AUDIT_MAX)),
       isDead: false,
       isStuck: isStuck(assessed),
-      acknowledged: countAcknowledged(run, acknowledged),
+      acknowledged: countAcknowledgedOf(run, acknowledged),
     }),
     source,
     lastStart: await loadLastStart(context, run),
@@ -316,7 +316,7 @@ function targetCounts({ run, assessed }: RunReport): Section {
 }
 
 function attention({ run, needsAttention, acknowledged }: RunReport): Section {
-  const all = countDeadLetters(run) - acknowledged
+  const all = countDeadLettersOf(run) - acknowledged
   const shown = all > needsAttention.length ? ` (${needsAttention.length} of ${all})` : ''
   return {
     heading: `Needs attention${shown}`,

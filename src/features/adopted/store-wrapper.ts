@@ -125,7 +125,7 @@ type Combined = Pick<
 /** Combines the lists and totals of the store with those of all tables. */
 function combined(store: Store, rows: AdoptedRows): Combined {
   const claimedRows = async () => [...(await rows.loadLive()).byWorker.values()]
-  const isUnseen = ({ target }: ResolvedRow) => target.acknowledgedAt === null
+  const isUnacknowledged = ({ target }: ResolvedRow) => target.acknowledgedAt === null
   return {
     runs: (filter) => listRuns(store, rows, filter),
     runTotals: () => runTotals(store, rows),
@@ -165,7 +165,7 @@ function combined(store: Store, rows: AdoptedRows): Combined {
     },
     async holdings() {
       const [own, theirs] = await Promise.all([store.holdings(), claimedRows()])
-      return [...own, ...theirs.filter(isUnseen).map(toHolding)]
+      return [...own, ...theirs.filter(isUnacknowledged).map(toHolding)]
     },
   }
 }

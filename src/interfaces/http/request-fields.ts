@@ -55,7 +55,7 @@ export const text = v.pipe(
   v.check((words) => !words.includes('\0'), 'has a NUL in it'),
 )
 export const because = v.optional(v.pipe(v.string(), v.minLength(1), v.maxLength(500)))
-/** Of every call that acknowledges. */
+/** The body of every request that acknowledges has these fields. */
 export const acknowledgeFields = {
   undo: v.optional(v.pipe(v.boolean(), v.description('Removes the mark')), false),
   because,
@@ -64,7 +64,7 @@ export const acknowledgeFields = {
 /** A number in a body, within the range of the database's integers. */
 export const wholeNumber = (from: number) =>
   v.pipe(v.number(), v.integer(), v.minValue(from), v.maxValue(INTEGER_MAX))
-/** In a query every value is text. */
+/** The length of a page. In a query every value is text. */
 export const limit = v.optional(
   v.pipe(
     v.string(),
@@ -76,7 +76,7 @@ export const limit = v.optional(
   '50',
 )
 export const after = v.optional(v.pipe(v.string(), v.maxLength(200)))
-/** Of lists sorted by id; with tables of your own, a position in each. */
+/** The position in a list that is sorted by id; with tables of your own, a position in each. */
 export const afterId = v.optional(
   v.pipe(
     v.string(),
@@ -86,7 +86,7 @@ export const afterId = v.optional(
     ),
   ),
 )
-/** Given once or several times: `?status=failed&status=parked`. */
+/** Accepts a parameter once or several times: `?status=failed&status=parked`. */
 export const several = <T extends string>(of: v.BaseSchema<unknown, T, v.BaseIssue<unknown>>) =>
   v.optional(
     v.union([

@@ -13,7 +13,7 @@ export type AcknowledgeRequest = AuditInfo & {
   readonly stuckRows?: ReadonlyMap<WorkerId, string | undefined> | undefined
   /** Removes the mark. */
   readonly undo: boolean
-  /** Only count. */
+  /** Counts, and changes nothing. */
   readonly dryRun: boolean
 }
 
@@ -54,7 +54,7 @@ export const ACKNOWLEDGE_STORE: StoreExtension<AcknowledgeStore> = {
   }),
 }
 
-/** The entry in the audit trail. */
+/** Returns the entry for the audit trail. */
 export function acknowledgeEntry(
   { run, targets, undo, actor, because }: AcknowledgeRequest,
   source: string,

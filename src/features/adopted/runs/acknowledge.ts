@@ -27,7 +27,7 @@ export function acknowledgeMethods(
       isAdoptedId(request.run) ? acknowledgeRows(context, request) : own.acknowledge(request),
     async acknowledgedCounts(runs) {
       const counts = await own.acknowledgedCounts(runs && runs.filter((id) => !isAdoptedId(id)))
-      return [...counts, ...(await countAcknowledged(context, runs))]
+      return [...counts, ...(await countAcknowledgedRows(context, runs))]
     },
   }
 }
@@ -62,7 +62,7 @@ async function acknowledgeRows(
   return result
 }
 
-/** Returns the rows of a table of targets that failed or are stuck, or those of them that are named. */
+/** Returns the named rows of a table of targets, or those that failed or are stuck. */
 async function selectRows(
   rows: AdoptedContext['rows'],
   table: AdoptedTable,
@@ -81,8 +81,8 @@ async function selectRows(
   )
 }
 
-/** Reads the failed rows of tables that have marks. */
-async function countAcknowledged(
+/** Counts the acknowledged rows of each table of targets by status. Reads the dead letters of tables that have marks. */
+async function countAcknowledgedRows(
   { rows, adopted }: AdoptedContext,
   runs: readonly RunId[] | null,
 ): Promise<AcknowledgedCount[]> {
@@ -95,10 +95,10 @@ async function countAcknowledged(
       const statusValues = await statusValuesIn(table, DEAD_LETTER_STATUSES)
       const found = await rows.resolve(table, await allRows(table, { statusValues }), run)
       for (const status of DEAD_LETTER_STATUSES) {
-        const seen = found.filter(
+        const marked = found.filter(
           ({ target }) => target.status === status && target.acknowledgedAt !== null,
         )
-        if (seen.length > 0) counts.push({ run: run.id, status, count: seen.length })
+        if (marked.length > 0) counts.push({ run: run.id, status, count: marked.length })
       }
     },
     ({ kind }) => kind === 'targets',

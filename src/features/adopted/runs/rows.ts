@@ -147,7 +147,7 @@ export class AdoptedRows {
     { mapping }: AdoptedTable,
     rows: readonly AdoptedRow[],
   ): Promise<Map<string, RememberedRow>> {
-    const kept = rows.filter((row) => !WELL.has(statusOf(mapping, row)))
+    const kept = rows.filter((row) => !NEVER_ACKNOWLEDGED.has(statusOf(mapping, row)))
     if (kept.length === 0) return new Map()
     const ids = kept.map((row) => idsOf(mapping, row)[mapping.kind === 'runs' ? 'run' : 'target'])
     const found = await this.#adopted.rememberedRows(ids)
@@ -282,8 +282,12 @@ export class AdoptedRows {
   }
 }
 
-/** Statuses that need no attention, so that no row with one is acknowledged. */
-const WELL: ReadonlySet<RunStatus | TargetStatus> = new Set(['succeeded', 'done', 'cancelled'])
+/** A row with one of these statuses has nothing to acknowledge. */
+const NEVER_ACKNOWLEDGED: ReadonlySet<RunStatus | TargetStatus> = new Set([
+  'succeeded',
+  'done',
+  'cancelled',
+])
 
 /** Returns when the row was acknowledged; null if it was not, or has changed since. */
 function acknowledgedAt(known: RememberedRow | undefined, hashNow: () => string): Millis | null {
