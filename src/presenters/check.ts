@@ -24,16 +24,12 @@ import { StoreUnavailableError } from '../core/model/errors.ts'
 import type { Target } from '../core/model/target.ts'
 import { blockedField, type Decision } from '../core/model/verdict.ts'
 import { withAbandonAfter } from '../core/model/policy-of.ts'
-import {
-  canBeTaken,
-  inspectSourceLock,
-  type SourceLockState,
-} from '../core/recovery/source-lock.ts'
+import { inspectSourceLock } from '../core/recovery/source-lock.ts'
 import {
   describe,
   describeLeftover,
+  leftoversOf,
   leftoverViews,
-  processesOf,
   type Leftover,
 } from './leftover-processes.ts'
 import type { Store } from '../core/store/store.ts'
@@ -180,7 +176,7 @@ async function adviseByRun(
   const run = await findLiveRun(context, source)
   const lock = (await store.sourceLocks(source))[0]
   const lockState = lock && (await inspectSourceLock(store, lock))
-  const leftover = lockState ? leftoverOf(lockState) : null
+  const [leftover = null] = lockState ? await leftoversOf(store, [lockState]) : []
   const lockAdvice = leftover
     ? ({ action: 'wait', because: describeLeftover(leftover.processes) } as const)
     : (lockState?.advice ?? null)
@@ -206,12 +202,6 @@ async function adviseByRun(
   const advice = decideStart(live, decision, lockAdvice)
   const blockedBy = advice.action === 'clean' ? blockedField(run, decision) : {}
   return { ...advice, ...blockedBy, run, target, owner, leftover }
-}
-
-function leftoverOf(state: SourceLockState): Leftover | null {
-  const { lock } = state
-  const processes = lock.worker !== null && canBeTaken(state) ? processesOf(lock) : []
-  return processes.length > 0 ? { lock, processes } : null
 }
 
 /** Returns the live run of a source. Of several: one with an owner, else the newest. */

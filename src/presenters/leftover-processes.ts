@@ -2,8 +2,14 @@ import { TRUSTED_OBSERVER, type ObserverHealth } from '../core/decide/liveness.t
 import { REAL_CLOCK } from '../core/host/clock.ts'
 import type { SourceLock } from '../core/model/source-lock.ts'
 import { humanizeDuration, iso, type Millis } from '../core/model/time.ts'
-import { assessSourceLock, canBeTaken, inspectSourceLock } from '../core/recovery/source-lock.ts'
-import type { Store, WorkerObservation } from '../core/store/store.ts'
+import type { Assessment } from '../core/recovery/assess.ts'
+import {
+  assessSourceLock,
+  canBeTaken,
+  inspectSourceLock,
+  type SourceLockState,
+} from '../core/recovery/source-lock.ts'
+import type { Store } from '../core/store/store.ts'
 import { COMMAND_STORE } from '../features/commands/store/store.ts'
 import { removeCgroups } from '../lib/process/cgroup.ts'
 import { COMMAND_PROCESSES } from '../lib/process/end-tree.ts'
@@ -19,23 +25,37 @@ export type Leftover = { readonly lock: SourceLock; readonly processes: readonly
 
 /**
  * Finds what is left on this machine of commands whose lock has a dead holder. A lock that was released has none: its
- * holder ended the command first. So /proc is searched only after a kill.
+ * holder ended the command first. So /proc is searched only after a kill. `locks`: read before the observations.
  */
-export function findLeftovers(
-  locks: readonly SourceLock[],
-  observations: readonly WorkerObservation[],
+export async function findLeftovers(
+  store: Store,
+  { locks, observations }: Pick<Assessment, 'locks' | 'observations'>,
   observer: ObserverHealth = TRUSTED_OBSERVER,
-): Leftover[] {
-  return locks
-    .filter((lock) => lock.worker !== null)
-    .filter((lock) => canBeTaken(assessSourceLock(lock, observations, observer)))
-    .map((lock) => ({ lock, processes: processesOf(lock) }))
-    .filter(({ processes }) => processes.length > 0)
+): Promise<Leftover[]> {
+  return leftoversOf(
+    store,
+    locks.map((lock) => assessSourceLock(lock, observations, observer)),
+  )
 }
 
-/** Returns the processes with the tag of a source's command on this machine. */
-export function processesOf({ processTag }: SourceLock): ProcessInfo[] {
-  return findTree({ processTag }).map(describeProcess)
+/** Finds what is left on this machine of the commands with these locks. */
+export async function leftoversOf(
+  store: Store,
+  states: readonly SourceLockState[],
+): Promise<Leftover[]> {
+  const found = states
+    .filter(isLeftBehind)
+    .map(({ lock }) => ({ lock, processes: findTree(lock).map(describeProcess) }))
+    .filter(({ processes }) => processes.length > 0)
+  if (found.length === 0) return []
+  // A new copy may have taken a lock over before the search, and carries the same tag.
+  const holders = new Map((await store.sourceLocks()).map(({ source, worker }) => [source, worker]))
+  return found.filter(({ lock: { source, worker } }) => holders.get(source) === worker)
+}
+
+/** A holder that is not known has released the lock since it was read; processes of one elsewhere are not here. */
+function isLeftBehind(state: SourceLockState): boolean {
+  return state.holder !== null && state.holder.isLocal && canBeTaken(state)
 }
 
 /** Returns the same for a preview: only these sources, and only what has run for longer. */
@@ -55,7 +75,8 @@ export async function listLeftovers(
   if (groups.length > 0) return []
   const locks = (await store.sourceLocks()).filter(({ worker }) => worker !== null)
   if (locks.length === 0) return []
-  return findLeftovers(locks, await store.observations())
+  const found = await findLeftovers(store, { locks, observations: await store.observations() })
+  return found
     .filter(({ lock }) => sources.length === 0 || sources.includes(lock.source))
     .filter(({ processes }) => processes.some(({ ageMs }) => ageMs >= olderThanMs))
 }

@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { hostname } from 'node:os'
 import { test } from 'node:test'
+import { thisProcess } from '../core/host/identity.ts'
+import { newId, type WorkerId } from '../core/model/id.ts'
 import type { OperatorContext } from '../core/recovery/context.ts'
+import type { Store } from '../core/store/store.ts'
+import { tagVariable } from '../lib/process/process-tree.ts'
 import {
   operatorContext,
   claimOne,
@@ -82,4 +88,105 @@ test('an interrupted crawl names the host it was last started on, if that is ano
   }
   assert.deepEqual(await shown(hostname()), [work.command, undefined])
   assert.deepEqual(await shown('web1'), [`cd /srv/shop && ${work.command}`, 'web1'])
+})
+
+/** A worker whose process the kernel shows as gone. */
+function deadWorker(store: Store, source = SOURCE): Promise<WorkerId> {
+  return registerWorker(store, {
+    source,
+    process: { ...thisProcess(), pid: 4_194_297, startTicks: 1 },
+  })
+}
+
+/** Locks the source and starts a process of its command. */
+async function startCopy(
+  store: Store,
+  processTag: string,
+  worker?: WorkerId,
+  source = SOURCE,
+): Promise<AsyncDisposable> {
+  worker ??= await registerWorker(store, { source })
+  await store.lockSource({ source, worker, killTimeoutMs: 1_000, processTag })
+  const env = { ...process.env, [tagVariable(processTag)]: '1' }
+  const child = spawn('sleep', ['600'], { env, stdio: 'ignore' })
+  await once(child, 'spawn')
+  return {
+    async [Symbol.asyncDispose]() {
+      const ended = once(child, 'exit')
+      if (child.kill('SIGKILL')) await ended
+    },
+  }
+}
+
+/** The store, with something that happens once, before or after workers are observed. */
+function whenObserved(store: Store, order: 'before' | 'after', act: () => Promise<void>): Store {
+  let isDone = false
+  const once = async (): Promise<void> => {
+    if (isDone) return
+    isDone = true
+    await act()
+  }
+  return {
+    ...store,
+    observations: async () => {
+      if (order === 'before') await once()
+      const found = await store.observations()
+      if (order === 'after') await once()
+      return found
+    },
+  }
+}
+
+test('a command that starts while workers are observed is no leftover', async () => {
+  await using database = await sqliteEngine.fresh()
+  await using ends = new AsyncDisposableStack()
+  const store = await database.open()
+  const seen = whenObserved(store, 'after', async () => {
+    ends.use(await startCopy(store, newId()))
+  })
+  assert.deepEqual((await getOverview(operatorContext(seen))).attention, [])
+})
+
+test('a command that starts after another copy has ended is no leftover of it', async () => {
+  await using database = await sqliteEngine.fresh()
+  await using ends = new AsyncDisposableStack()
+  const store = await database.open()
+  const [worker, processTag] = [await registerWorker(store), newId()]
+  await store.lockSource({ source: SOURCE, worker, killTimeoutMs: 1_000, processTag })
+  const seen = whenObserved(store, 'before', async () => {
+    await store.unlockSource({ source: SOURCE, worker })
+    await store.retireWorker(worker)
+    ends.use(await startCopy(store, processTag))
+  })
+  assert.deepEqual((await getOverview(operatorContext(seen))).attention, [])
+})
+
+test('a command that takes over from a dead copy while processes are searched is no leftover', async () => {
+  await using database = await sqliteEngine.fresh()
+  await using ends = new AsyncDisposableStack()
+  const store = await database.open()
+  const [worker, processTag] = [await deadWorker(store), newId()]
+  await store.lockSource({ source: SOURCE, worker, killTimeoutMs: 1_000, processTag })
+  const seen = whenObserved(store, 'after', async () => {
+    await store.unlockSource({ source: SOURCE, worker })
+    ends.use(await startCopy(store, processTag))
+  })
+  assert.deepEqual((await getOverview(operatorContext(seen))).attention, [])
+})
+
+test('of several dead copies each has its own processes', async () => {
+  await using database = await sqliteEngine.fresh()
+  await using ends = new AsyncDisposableStack()
+  const store = await database.open()
+  for (const source of ['atlas', 'shop', 'tenders']) {
+    const worker = await deadWorker(store, source)
+    if (source === 'shop') {
+      await store.lockSource({ source, worker, killTimeoutMs: 1_000, processTag: newId() })
+    } else ends.use(await startCopy(store, newId(), worker, source))
+  }
+  const { attention } = await getOverview(operatorContext(store))
+  assert.deepEqual(
+    attention.map(({ source, what }) => `${source}: ${what}`),
+    ['atlas', 'tenders'].map((source) => `${source}: 1 process of an earlier copy still runs`),
+  )
 })

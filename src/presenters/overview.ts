@@ -75,20 +75,19 @@ export type Overview = {
   readonly totals: Readonly<Record<string, number>>
 }
 
-/** Reads one assessment, the last failed runs, source locks, open alerts and totals. */
+/** Reads one assessment, the last failed runs, open alerts and totals. */
 export async function loadOverview(context: AssessContext): Promise<Overview> {
   const { store } = context
   const assessment = await assess(context)
-  const [failed, alerts, newest, sourceLocks, samples, totals, states] = await Promise.all([
+  const [failed, alerts, newest, samples, totals, states] = await Promise.all([
     store.runs({ latestFailed: true, limit: LATEST_FAILED_MAX }),
     (await store.extend(ALERT_STORE)).listAlerts({ open: true }),
     store.runs({ limit: 1 }),
-    store.sourceLocks(),
     recentSamples(store, assessment.now),
     store.runTotals(),
     (await store.extend(SOURCE_STORE)).sourceStates(),
   ])
-  const locks = sourceLocks.filter(({ worker, gaveUp }) => worker ?? gaveUp)
+  const locks = assessment.locks.filter(({ worker, gaveUp }) => worker ?? gaveUp)
   const live = assessment.runs.toSorted(
     (a, b) =>
       HEALTH_STATES.indexOf(a.health.state) - HEALTH_STATES.indexOf(b.health.state) ||
@@ -103,7 +102,7 @@ export async function loadOverview(context: AssessContext): Promise<Overview> {
     failed: failed.items,
     acknowledged: await loadAcknowledged(store, open),
     gaveUp: await gaveUpUnacknowledged(store, locks),
-    leftovers: findLeftovers(locks, assessment.observations, context.observer),
+    leftovers: await findLeftovers(store, assessment, context.observer),
     alerts,
     continuations: await loadContinuations(context, live),
   })

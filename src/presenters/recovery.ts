@@ -44,7 +44,15 @@ export type RecoveryView = Omit<RecoveryResult, keyof PresentedJson | 'undo'>
 
 /** Where there is no database yet. */
 export const NO_RECOVERY: Recovery = {
-  assessment: { now: 0, runs: [], workers: [], observations: [], unreadable: [], severity: 'ok' },
+  assessment: {
+    now: 0,
+    runs: [],
+    workers: [],
+    locks: [],
+    observations: [],
+    unreadable: [],
+    severity: 'ok',
+  },
   verdicts: [],
 }
 

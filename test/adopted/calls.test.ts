@@ -168,7 +168,7 @@ test('a page of targets calls user functions for its open rows only, and a recov
     [() => Promise.all([store.liveRuns(), store.observations(), store.holdings()]), live],
     [
       () => recover(ctx.operator, { observer: TRUSTED_OBSERVER }),
-      `${live.replace('holdings', 'holdings source-locks')} adopted:open adopted:row adopted:row ` +
+      `source-locks ${live} adopted:open adopted:row adopted:row ` +
         'adopted:intend:begin adopted:intend adopted:intend adopted:intend:commit ' +
         `${change} ${change} ` +
         `adopted:conclude:begin ${conclude} ${conclude} adopted:conclude:commit ` +

@@ -74,6 +74,8 @@ export type Assessment = {
   readonly now: Millis
   readonly runs: readonly AssessedRun[]
   readonly workers: readonly AssessedWorker[]
+  /** Read before the observations: a worker that has one of these locks is observed, or has released it since. */
+  readonly locks: readonly SourceLock[]
   readonly observations: readonly WorkerObservation[]
   /** Tables of your own that could not be read: their rows were not assessed. */
   readonly unreadable: readonly UnreadableTable[]
@@ -86,11 +88,11 @@ export type AssessContext = Pick<OperatorContext, 'store' | 'policyOf' | 'observ
 /** Reads and assesses every live run and every worker: behind status, top, HTTP, metrics, alerts, doctor, summary and recover. */
 export async function assess(context: AssessContext): Promise<Assessment> {
   const { store } = context
-  const [live, observations, holdings, locks, now] = await Promise.all([
+  const locks = await store.sourceLocks()
+  const [live, observations, holdings, now] = await Promise.all([
     store.liveRuns(),
     store.observations(),
     store.holdings(),
-    store.sourceLocks(),
     store.now(),
   ])
   const runsById = new Map(live.map(({ run }) => [run.id, run]))
@@ -105,7 +107,7 @@ export async function assess(context: AssessContext): Promise<Assessment> {
     ...workers.map((one) => one.severity),
     ...unreadable.map(() => 'attention' as const),
   ])
-  return { now, runs, workers, observations, unreadable, severity }
+  return { now, runs, workers, locks, observations, unreadable, severity }
 }
 
 type AssessOptions = {
@@ -299,8 +301,8 @@ export async function assessRun(
     run.kind === 'single' ? (await store.targets(run.id, { limit: 1, whole: true })).items : []
   const live = { run, target: target ? await targetForDecision(store, target) : null }
   const now = await store.now()
-  const observations = (await store.observations()).filter(({ worker }) => worker.id !== self)
   const locks = await store.sourceLocks(run.source)
+  const observations = (await store.observations()).filter(({ worker }) => worker.id !== self)
   return assessRuns([live], observations, { now, observer, policyOf, locks })[0]!
 }
 

@@ -24,7 +24,7 @@ export async function collectFacts(
   open: readonly Alert[],
 ): Promise<AlertFacts & { readonly now: Millis }> {
   const { store } = context
-  const { now, runs } = await assess(context)
+  const { now, runs, locks } = await assess(context)
   const live = runs.map(({ run }) => run)
   const continuations = await loadContinuations(context, runs)
   return {
@@ -32,7 +32,7 @@ export async function collectFacts(
     found: [
       ...runs.flatMap((one) => runCandidate(one, continuations, now) ?? []),
       ...(await parkedCandidates(store, live, open)),
-      ...(await gaveUpUnacknowledged(store, await store.sourceLocks())).map(({ source, gaveUp }) =>
+      ...(await gaveUpUnacknowledged(store, locks)).map(({ source, gaveUp }) =>
         toCandidate('gave-up', `${source} ${gaveUp!.at}`, gaveUpItem(source, gaveUp!.because)),
       ),
     ],
