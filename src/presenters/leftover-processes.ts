@@ -14,7 +14,7 @@ import { COMMAND_STORE } from '../features/commands/store/store.ts'
 import { removeCgroups } from '../lib/process/cgroup.ts'
 import { COMMAND_PROCESSES } from '../lib/process/end-tree.ts'
 import { describeProcess, type ProcessInfo } from '../lib/process/process-info.ts'
-import { findTree, isAlive, signalAll } from '../lib/process/process-tree.ts'
+import { findTree, findTrees, isAlive, signalAll } from '../lib/process/process-tree.ts'
 import { firstSentences, type Section, type Sentence } from '../lib/text/sentence.ts'
 import { unstuckCommand } from '../lib/text/shell-command.ts'
 import { plural } from './format.ts'
@@ -43,9 +43,11 @@ export async function leftoversOf(
   store: Store,
   states: readonly SourceLockState[],
 ): Promise<Leftover[]> {
-  const found = states
-    .filter(isLeftBehind)
-    .map(({ lock }) => ({ lock, processes: findTree(lock).map(describeProcess) }))
+  const locks = states.filter(isLeftBehind).map(({ lock }) => lock)
+  if (locks.length === 0) return []
+  const trees = findTrees(locks)
+  const found = locks
+    .map((lock, n) => ({ lock, processes: trees[n]!.map(describeProcess) }))
     .filter(({ processes }) => processes.length > 0)
   if (found.length === 0) return []
   // A new copy may have taken a lock over before the search, and carries the same tag.

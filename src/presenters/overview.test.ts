@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import fs from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
 import { hostname } from 'node:os'
 import { test } from 'node:test'
 import { thisProcess } from '../core/host/identity.ts'
@@ -174,7 +176,7 @@ test('a command that takes over from a dead copy while processes are searched is
   assert.deepEqual((await getOverview(operatorContext(seen))).attention, [])
 })
 
-test('of several dead copies each has its own processes', async () => {
+test('of several dead copies each has its own processes, and all are found by one search', async (t) => {
   await using database = await sqliteEngine.fresh()
   await using ends = new AsyncDisposableStack()
   const store = await database.open()
@@ -184,7 +186,13 @@ test('of several dead copies each has its own processes', async () => {
       await store.lockSource({ source, worker, killTimeoutMs: 1_000, processTag: newId() })
     } else ends.use(await startCopy(store, newId(), worker, source))
   }
+  const list = t.mock.method(fs, 'readdirSync')
+  syncBuiltinESMExports()
   const { attention } = await getOverview(operatorContext(store))
+  const searches = list.mock.calls.filter(({ arguments: [folder] }) => folder === '/proc')
+  list.mock.restore()
+  syncBuiltinESMExports()
+  assert.equal(searches.length, 1)
   assert.deepEqual(
     attention.map(({ source, what }) => `${source}: ${what}`),
     ['atlas', 'tenders'].map((source) => `${source}: 1 process of an earlier copy still runs`),

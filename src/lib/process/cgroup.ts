@@ -51,8 +51,9 @@ export function startInCgroup(tag: Required<TreeTag>, start: () => void): boolea
 }
 
 /** Tests whether a process is in a cgroup of the command, or in one below it. Holds also for groups created elsewhere. */
-export function isInCgroup(pid: number | 'self', tag: TreeTag): boolean {
-  return tryRead(`/proc/${pid}/cgroup`)?.includes(`/${groupPrefix(tag)}`) === true
+export function isInCgroup(pid: number, tag: TreeTag, read: ReadFile): boolean {
+  const text = read(`/proc/${pid}/cgroup`)
+  return text?.includes('/unstuck-') === true && text.includes(`/${groupPrefix(tag)}`)
 }
 
 /** The command's groups below this process's own cgroup. */
@@ -143,7 +144,10 @@ function ignoreErrors(act: () => void): void {
   }
 }
 
-function tryRead(path: string): string | null {
+/** Returns null for a file that cannot be read: its process may have ended. */
+export type ReadFile = (path: string) => string | null
+
+export function tryRead(path: string): string | null {
   try {
     return readFileSync(path, 'utf8')
   } catch {

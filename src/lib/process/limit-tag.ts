@@ -1,8 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import process from 'node:process'
-import type { TreeTag } from './cgroup.ts'
+import { tryRead, type ReadFile, type TreeTag } from './cgroup.ts'
 
 /*
  * A mark that a process cannot lose by accident. The limit of the resident set (RLIMIT_RSS) is inherited by every child,
@@ -36,8 +35,12 @@ export function startWithLimitTag(
 }
 
 /** Tests whether a process inherited the mark of the command. */
-export function hasLimitTag(pid: number, { processTag, execution }: TreeTag): boolean {
-  const limit = softLimit(pid)
+export function hasLimitTag(
+  pid: number,
+  { processTag, execution }: TreeTag,
+  read: ReadFile = tryRead,
+): boolean {
+  const limit = softLimit(pid, read)
   if (limit === null || limit === UNLIMITED) return false
   const value = BigInt(limit)
   const isSource =
@@ -48,13 +51,9 @@ export function hasLimitTag(pid: number, { processTag, execution }: TreeTag): bo
 
 const UNLIMITED = 'unlimited'
 
-function softLimit(pid: number | 'self'): string | null {
-  try {
-    const limits = readFileSync(`/proc/${pid}/limits`, 'utf8')
-    return /^Max resident set +(\d+|unlimited) /m.exec(limits)?.[1] ?? null
-  } catch {
-    return null
-  }
+function softLimit(pid: number | 'self', read: ReadFile = tryRead): string | null {
+  const limits = read(`/proc/${pid}/limits`) ?? ''
+  return /^Max resident set +(\d+|unlimited) /m.exec(limits)?.[1] ?? null
 }
 
 /** Node cannot set a limit itself. Blocks for about 5 ms: nothing else may be started meanwhile. */

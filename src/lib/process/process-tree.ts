@@ -1,7 +1,7 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import process from 'node:process'
 import { readProcessStat, type ProcessStat } from '../../core/host/identity.ts'
-import { isInCgroup, type TreeTag } from './cgroup.ts'
+import { isInCgroup, tryRead, type ReadFile, type TreeTag } from './cgroup.ts'
 import { hasLimitTag } from './limit-tag.ts'
 
 /** A process. The start time distinguishes it from a later one with the same pid. */
@@ -31,18 +31,34 @@ export type TreeRoots = TreeTag & {
  * contains: an operator may have copied the tag.
  */
 export function findTree(roots: TreeRoots): ProcessRef[] {
+  return findTrees([roots])[0]!
+}
+
+/** Returns the same for each of several commands, from one scan of all processes. */
+export function findTrees(commands: readonly TreeRoots[]): ProcessRef[][] {
   const all = listProcesses()
+  const own = ancestors(process.pid, all)
+  const read = readOnce()
+  return commands.map((roots) => treeOf(roots, all, own, read))
+}
+
+/** `own`: this process and its ancestors. */
+function treeOf(
+  roots: TreeRoots,
+  all: ReadonlyMap<number, ProcessStat>,
+  own: readonly number[],
+  read: ReadFile,
+): ProcessRef[] {
   const known = new Map((roots.known ?? []).map(({ pid, startTicks }) => [pid, startTicks]))
   const members = new Set<number>()
   const sessions = new Set<number>()
   if (roots.leader && !isPidReused(roots.leader)) sessions.add(roots.leader.pid)
-  const own = ancestors(process.pid, all)
   const excluded = new Set([...own, roots.exclude])
   // Sessions that the command cannot have opened; the kernel reports 0 for one of another pid namespace.
   const foreign = new Set([0, ...own.map((pid) => all.get(pid)!.session)])
   for (const [pid, stat] of all) {
     if (excluded.has(pid)) continue
-    if (known.get(pid) === stat.startTicks || isTagged(pid, stat, roots)) members.add(pid)
+    if (known.get(pid) === stat.startTicks || isTagged(pid, stat, roots, read)) members.add(pid)
   }
   for (let before = -1; before !== members.size;) {
     before = members.size
@@ -134,16 +150,21 @@ function listProcesses(): Map<number, ProcessStat> {
   return all
 }
 
-function isTagged(pid: number, { startTicks }: ProcessStat, roots: TreeRoots): boolean {
-  if (isInCgroup(pid, roots)) return true
+function isTagged(
+  pid: number,
+  { startTicks }: ProcessStat,
+  roots: TreeRoots,
+  read: ReadFile,
+): boolean {
+  if (isInCgroup(pid, roots, read)) return true
   // A process older than the command cannot have inherited anything from it.
   if (roots.leader && startTicks < roots.leader.startTicks) return false
-  return hasTagVariable(pid, roots) || hasLimitTag(pid, roots)
+  return hasTagVariable(pid, roots, read) || hasLimitTag(pid, roots, read)
 }
 
-function hasTagVariable(pid: number, { processTag, execution }: TreeTag): boolean {
+function hasTagVariable(pid: number, { processTag, execution }: TreeTag, read: ReadFile): boolean {
   const entry = `\0${tagVariable(processTag)}=${execution === undefined ? '' : `${execution}\0`}`
-  const environ = tryRead(`/proc/${pid}/environ`)
+  const environ = read(`/proc/${pid}/environ`)
   return environ !== null && `\0${environ}`.includes(entry)
 }
 
@@ -168,10 +189,11 @@ function trySignal(pid: number, signal: NodeJS.Signals | 0): boolean {
   }
 }
 
-function tryRead(path: string): string | null {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch {
-    return null
+/** Keeps what it has read. */
+function readOnce(): ReadFile {
+  const texts = new Map<string, string | null>()
+  return (path) => {
+    if (!texts.has(path)) texts.set(path, tryRead(path))
+    return texts.get(path)!
   }
 }
