@@ -21,7 +21,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'core/recovery': ['core/model', 'core/decide', 'core/host', 'core/store'],
   'core/heartbeat': ['core/model', 'core/decide', 'core/host', 'core/store', 'core/recovery'],
   'core/worker': ['core'],
-  operator: ['core'],
+  // Ends the processes that an earlier copy of a command left, and records it with the run.
+  operator: ['core', 'lib', 'features/commands/store'],
   lib: ['core/model', 'core/host', 'lib'],
   // What a feature has stored, other parts may present; the folder holds types and statements, nothing else.
   presenters: [
@@ -66,6 +67,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   app: ['core', 'lib', 'presenters', 'contracts', 'features/index.ts'],
   'interfaces/cli': [
     'core',
+    'operator',
     'lib',
     'presenters',
     'contracts',

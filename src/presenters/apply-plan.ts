@@ -8,7 +8,7 @@ import { classifyRuns, cleanRuns } from '../core/recovery/clean.ts'
 import type { OperatorContext } from '../core/recovery/context.ts'
 import { recover, type Recovery } from '../core/recovery/recover.ts'
 import { presentCleaning, selectRuns, type CleaningView } from './cleaning.ts'
-import { endLeftovers, listLeftovers, type Leftover } from './leftover-processes.ts'
+import { endLeftovers, listLeftovers, type Leftover } from '../operator/leftover-processes.ts'
 import { toJson, type Presented } from './presented.ts'
 import {
   afterRecovery,

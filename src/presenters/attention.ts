@@ -11,7 +11,8 @@ import { withoutAcknowledged, type AcknowledgedTargets } from './acknowledged.ts
 import { waysOut } from './allowed-actions.ts'
 import { describeHost, type Continuation } from './continuation.ts'
 import { plural } from './format.ts'
-import { leftoverItem, type Leftover } from './leftover-processes.ts'
+import type { Leftover } from '../operator/leftover-processes.ts'
+import { leftoverItem } from './leftover-processes.ts'
 import type { Attention } from './results.ts'
 import { needsOperator } from './stuck-rows.ts'
 

@@ -25,13 +25,9 @@ import type { Target } from '../core/model/target.ts'
 import { blockedField, type Decision } from '../core/model/verdict.ts'
 import { withAbandonAfter } from '../core/model/policy-of.ts'
 import { inspectSourceLock } from '../core/recovery/source-lock.ts'
-import {
-  describe,
-  describeLeftover,
-  leftoversOf,
-  leftoverViews,
-  type Leftover,
-} from './leftover-processes.ts'
+import { nameProcess } from '../lib/process/process-info.ts'
+import { leftoversOf, type Leftover } from '../operator/leftover-processes.ts'
+import { describeLeftover, leftoverViews } from './leftover-processes.ts'
 import type { Store } from '../core/store/store.ts'
 import type { SourceLockDecision } from '../core/decide/source-lock.ts'
 
@@ -59,7 +55,7 @@ export function presentCheck(source: string, advice: StartAdvice, now: Millis) {
   if (advice.state && advice.state.nextStartAt !== null)
     sentences.push([`${sentenceCase(describeState(advice.state, now)!)}.`])
   for (const one of advice.leftover?.processes ?? [])
-    sentences.push([`Still runs: ${describe(one)}.`])
+    sentences.push([`Still runs: ${nameProcess(one)}.`])
   if (run && action !== 'start') {
     const command = unstuckCommand('explain', [runName(run)])
     sentences.push([{ text: `More: \`${command}\``, style: 'dim' }])

@@ -42,7 +42,7 @@ import {
   SEVERITY_STYLE,
   knownTime,
 } from './format.ts'
-import { findLeftovers } from './leftover-processes.ts'
+import { findLeftovers } from '../operator/leftover-processes.ts'
 import type { Presented } from './presented.ts'
 import { recentSamples, type RecentSamples } from './pace.ts'
 import { NO_RECOVERY } from './recovery.ts'

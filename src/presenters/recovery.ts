@@ -18,7 +18,8 @@ import {
 import { formatAge, formatAgo, formatProcessCell, plural, knownTime } from './format.ts'
 import { recoverAction } from './bulk-actions.ts'
 import type { Presented } from './presented.ts'
-import { leftoverSection, leftoverViews, type Leftover } from './leftover-processes.ts'
+import type { Leftover } from '../operator/leftover-processes.ts'
+import { leftoverSection, leftoverViews } from './leftover-processes.ts'
 import { RUN } from './runs.ts'
 import { revertibleRuns, undoByRevert, undoSentences } from './action-result.ts'
 import { assessedRunView, isPlanned, verdictList, verdictView } from './verdict.ts'
@@ -42,17 +43,10 @@ export type RecoveryRequest = {
 
 export type RecoveryView = Omit<RecoveryResult, keyof PresentedJson | 'undo'>
 
+const NOTHING = { runs: [], workers: [], locks: [], observations: [], unreadable: [] }
 /** Where there is no database yet. */
 export const NO_RECOVERY: Recovery = {
-  assessment: {
-    now: 0,
-    runs: [],
-    workers: [],
-    locks: [],
-    observations: [],
-    unreadable: [],
-    severity: 'ok',
-  },
+  assessment: { now: 0, ...NOTHING, severity: 'ok' },
   verdicts: [],
 }
 

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { hostname, uptime } from 'node:os'
+import { humanizeDuration } from '../../core/model/time.ts'
 import { redactArguments } from '../text/redact-arguments.ts'
 import { safeText } from '../text/safe-text.ts'
 import type { ProcessRef } from './process-tree.ts'
@@ -26,6 +27,11 @@ export function describeProcess(ref: ProcessRef): ProcessInfo {
     command: command.length > COMMAND_MAX ? `${command.slice(0, COMMAND_MAX - 1)}…` : command,
     ageMs: startedAgoMs(ref.startTicks),
   }
+}
+
+/** `process 4711 on box (python scraper.py), for 3 min` */
+export function nameProcess({ pid, host, command, ageMs }: ProcessInfo): string {
+  return `process ${pid} on ${host} (${command}), for ${humanizeDuration(ageMs)}`
 }
 
 /** Returns how long ago a process of this machine was started. */

@@ -6,12 +6,8 @@ import { formatDuration, humanizeDuration } from '../../../core/model/time.ts'
 import { recover } from '../../../core/recovery/recover.ts'
 import type { Store } from '../../../core/store/store.ts'
 import { APPLIED, NO_RECOVERY, presentRecovery } from '../../../presenters/recovery.ts'
-import {
-  endLeftovers,
-  ENDED,
-  listLeftovers,
-  type Leftover,
-} from '../../../presenters/leftover-processes.ts'
+import { endLeftovers, listLeftovers, type Leftover } from '../../../operator/leftover-processes.ts'
+import { ENDED } from '../../../presenters/leftover-processes.ts'
 import { confirm } from '../confirm.ts'
 import { describeUnknownGroups } from '../unknown-groups.ts'
 
