@@ -127,15 +127,11 @@ async function recordEnd(
   const commands = await store.extend(COMMAND_STORE)
   const { items } = await store.runs({ source, limit: RUNS_SEARCHED })
   // A run that was queued since the kill had no part in it.
-  let [run] = items
-  for (const one of items) {
-    const executions = await commands.executions(one.id, EXECUTIONS_SEARCHED)
-    if (!executions.some((execution) => execution.worker === worker)) continue
-    run = one
-    break
-  }
-  if (!run) return
+  const runs = items.map(({ id }) => id)
+  const executions = await commands.executions(runs, EXECUTIONS_SEARCHED)
+  const run = executions.find((execution) => execution.worker === worker)?.run ?? runs[0]
+  if (run === undefined) return
   const count = processes.length === 1 ? '1 process' : `${processes.length} processes`
   const because = `ended ${count} that an earlier copy had left: ${processes.map(nameProcess).join(', ')}`
-  await commands.recordEndedProcesses({ run: run.id, source, actor, because })
+  await commands.recordEndedProcesses({ run, source, actor, because })
 }

@@ -151,7 +151,7 @@ export async function adviseStart(
   const context = { ...given, policyOf: withAbandonAfter(given.policyOf, ageMs) }
   const { store } = context
   const advice = await adviseByRun(context, source)
-  const states = await (await store.extend(SOURCE_STORE)).sourceStates(source)
+  const states = await (await store.extend(SOURCE_STORE)).sourceStates([source])
   const [state = null] = currentStates(
     states,
     await store.sourceLocks(source),

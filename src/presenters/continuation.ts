@@ -30,9 +30,18 @@ export type LastStart = {
   readonly folder: string | undefined
 }
 
-export async function lastExecution(store: Store, { id }: Run): Promise<Execution | null> {
-  const [last] = await (await store.extend(COMMAND_STORE)).executions(id, 1)
-  return last ?? null
+export async function lastExecution(store: Store, run: Run): Promise<Execution | null> {
+  return (await loadLastExecutions(store, [run])).get(run.id) ?? null
+}
+
+async function loadLastExecutions(
+  store: Store,
+  runs: readonly Run[],
+): Promise<ReadonlyMap<RunId, Execution>> {
+  if (runs.length === 0) return new Map()
+  const commands = await store.extend(COMMAND_STORE)
+  const ids = runs.map(({ id }) => id)
+  return new Map((await commands.executions(ids, 1)).map((last) => [last.run, last]))
 }
 
 /** Returns how to start what continues a run. */
@@ -71,7 +80,8 @@ function workContinuation(work: LastWork | null, folder: string | undefined): Co
 
 /** Returns the command that works on a crawl, as it was last called. */
 export async function loadWorkCommand(context: Reader, source: string): Promise<string> {
-  return workContinuation(await loadLastWork(context.store, source), context.folder).command
+  const work = await loadLastWork(context.store, [source])
+  return workContinuation(work.get(source) ?? null, context.folder).command
 }
 
 /** Keeps how this process works on a crawl: the command to name when it has stopped. */
@@ -88,17 +98,37 @@ export async function recordWorkCommand(
   })
 }
 
-async function loadLastWork(store: Store, source: string): Promise<LastWork | null> {
-  const [state] = await (await store.extend(SOURCE_STORE)).sourceStates(source)
-  return state?.lastWork ?? null
+async function loadLastWork(
+  store: Store,
+  sources: readonly string[],
+): Promise<ReadonlyMap<string, LastWork | null>> {
+  if (sources.length === 0) return new Map()
+  const states = await (await store.extend(SOURCE_STORE)).sourceStates(sources)
+  return new Map(states.map(({ source, lastWork }) => [source, lastWork]))
 }
 
-export async function loadLastStart({ store, folder }: Reader, run: Run): Promise<LastStart> {
-  const [execution, work] = await Promise.all([
-    run.kind === 'single' ? lastExecution(store, run) : null,
-    run.kind === 'crawl' ? loadLastWork(store, run.source) : null,
+export async function loadLastStart(context: Reader, run: Run): Promise<LastStart> {
+  return (await loadLastStarts(context, [run]))(run)
+}
+
+/** Returns how each of these runs was last started, in two reads. */
+async function loadLastStarts(
+  { store, folder }: Reader,
+  runs: readonly Run[],
+): Promise<(run: Run) => LastStart> {
+  const of = (kind: Run['kind']): Run[] => runs.filter((run) => run.kind === kind)
+  const [executions, work] = await Promise.all([
+    loadLastExecutions(store, of('single')),
+    loadLastWork(
+      store,
+      of('crawl').map(({ source }) => source),
+    ),
   ])
-  return { execution, work, folder }
+  return ({ id, source }) => ({
+    execution: executions.get(id) ?? null,
+    work: work.get(source) ?? null,
+    folder,
+  })
 }
 
 /** Returns what continues each run that needs it. */
@@ -106,11 +136,15 @@ export async function loadContinuations(
   context: Reader,
   runs: readonly AssessedRun[],
 ): Promise<ReadonlyMap<RunId, Continuation>> {
-  const found = new Map<RunId, Continuation>()
-  const interrupted = runs.filter(({ health }) => health.state === 'interrupted')
-  for (const { run } of interrupted.slice(0, LOOKUPS_MAX)) {
-    const one = continuationOf(run, await loadLastStart(context, run))
-    if (one !== null) found.set(run.id, one)
-  }
-  return found
+  const interrupted = runs
+    .filter(({ health }) => health.state === 'interrupted')
+    .slice(0, LOOKUPS_MAX)
+    .map(({ run }) => run)
+  const lastStartOf = await loadLastStarts(context, interrupted)
+  return new Map(
+    interrupted.flatMap((run) => {
+      const one = continuationOf(run, lastStartOf(run))
+      return one === null ? [] : [[run.id, one] as const]
+    }),
+  )
 }

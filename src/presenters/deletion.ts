@@ -176,7 +176,7 @@ const EXECUTIONS_MAX = 20
 
 /** The folders of a run on this machine: the default one, and those that its command was started from. */
 async function listFolders(store: Store, base: string, run: RunId): Promise<string[]> {
-  const executions = await (await store.extend(COMMAND_STORE)).executions(run, EXECUTIONS_MAX)
+  const executions = await (await store.extend(COMMAND_STORE)).executions([run], EXECUTIONS_MAX)
   const recorded = executions
     .filter(({ host, log }) => host === hostname() && isLogPathOf(log, run))
     .map(({ log }) => dataFolderOf(dirname(log)))

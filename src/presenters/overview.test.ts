@@ -12,6 +12,7 @@ import type { Store } from '../core/store/store.ts'
 import { tagVariable } from '../lib/process/process-tree.ts'
 import {
   operatorContext,
+  beginOne,
   claimOne,
   registerWorker,
   enqueueSingle,
@@ -19,6 +20,7 @@ import {
   SOURCE,
   enqueueCrawl,
 } from '../testing/fixtures.ts'
+import { COMMAND_STORE } from '../features/commands/store/store.ts'
 import { SOURCE_STORE } from '../features/sources/store/store.ts'
 import { sqliteEngine } from '../testing/sqlite-engine.ts'
 import { assertDocumented } from '../testing/open-api.ts'
@@ -90,6 +92,57 @@ test('an interrupted crawl names the host it was last started on, if that is ano
   }
   assert.deepEqual(await shown(hostname()), [work.command, undefined])
   assert.deepEqual(await shown('web1'), [`cd /srv/shop && ${work.command}`, 'web1'])
+})
+
+test('what continues interrupted runs is read at once, however many there are', async () => {
+  await using database = await sqliteEngine.fresh()
+  const store = await database.open()
+  const sources = await store.extend(SOURCE_STORE)
+  const commands = await store.extend(COMMAND_STORE)
+  const names = ['a', 'b', 'c']
+  for (const name of names) {
+    const [crawl, single] = [`crawl-${name}`, `single-${name}`]
+    const worker = await registerWorker(store, { source: crawl })
+    await enqueueCrawl(store, 2, { source: crawl })
+    await store.release([await claimOne(store, worker, { source: crawl })])
+    const begun = await beginOne(store, worker, { source: single })
+    await store.release([await savePage(store, begun)])
+    await store.retireWorker(worker)
+    const work = { command: `unstuck work ${name}.ts`, folder: '/srv', host: hostname() }
+    await sources.setLastWork(crawl, work)
+    const started = { run: begun.run, worker, host: 'box', end: null, startedAt: 1 }
+    const [first, last] = [newId(), newId()].sort()
+    for (const [id, file] of [
+      [first!, 'first'],
+      [last!, name],
+    ] as const) {
+      const command = ['python', `${file}.py`]
+      await commands.startExecution({ ...started, id, command, outputDir: '/', log: '/l' })
+    }
+  }
+  await store.settle()
+  await database.advanceClock(2 * MINUTE_MS)
+  const calls: string[] = []
+  const counting: Store = {
+    ...store,
+    extend: async (extension) => {
+      const methods = await store.extend(extension)
+      return new Proxy(methods, {
+        get(target, name) {
+          if (name === 'executions' || name === 'sourceStates') calls.push(name)
+          return Reflect.get(target, name) as unknown
+        },
+      })
+    },
+  }
+  const context = { ...operatorContext(counting), folder: '/srv' } as OperatorContext
+  const { attention } = await getOverview(context)
+  assert.deepEqual(attention.map(({ command }) => command).toSorted(), [
+    ...names.map((name) => `unstuck run single-${name} -- python ${name}.py`),
+    ...names.map((name) => `unstuck work ${name}.ts`),
+  ])
+  // One of the two reads the pauses.
+  assert.deepEqual(calls.toSorted(), ['executions', 'sourceStates', 'sourceStates'])
 })
 
 /** A worker whose process the kernel shows as gone. */

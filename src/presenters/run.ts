@@ -113,7 +113,7 @@ export async function loadRunReport(context: AssessContext, run: Run): Promise<R
     }),
     source,
     lastStart: await loadLastStart(context, run),
-    executions: await (await store.extend(COMMAND_STORE)).executions(run.id, EXECUTIONS_MAX),
+    executions: await (await store.extend(COMMAND_STORE)).executions([run.id], EXECUTIONS_MAX),
     samples: isLive(run.status) ? await recentSamples(store, now) : new Map(),
     now,
   }

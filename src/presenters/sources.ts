@@ -25,7 +25,7 @@ export type SourceReport = {
 /** Reads a source. A next start that a killed supervisor left behind counts for nothing. */
 export async function loadSource(store: Store, source: string): Promise<SourceReport> {
   const [states, locks, live, last] = await Promise.all([
-    store.extend(SOURCE_STORE).then((sources) => sources.sourceStates(source)),
+    store.extend(SOURCE_STORE).then((sources) => sources.sourceStates([source])),
     store.sourceLocks(source),
     store.liveRun(source),
     store.runs({ source, limit: 1 }),
@@ -40,7 +40,7 @@ export async function loadSource(store: Store, source: string): Promise<SourceRe
 }
 
 export async function findPause(store: Store, source: string): Promise<Paused | null> {
-  const [state] = await (await store.extend(SOURCE_STORE)).sourceStates(source)
+  const [state] = await (await store.extend(SOURCE_STORE)).sourceStates([source])
   return state?.paused ?? null
 }
 

@@ -184,7 +184,7 @@ async function callSourceMethods(store: Store): Promise<void> {
   await sources.requestRunNow(request)
   await sources.setLastWork(SOURCE, { command: 'unstuck work a.ts', folder: '/', host: 'h' })
   for (const paused of [true, false]) await sources.setPaused({ ...request, paused })
-  await sources.sourceStates(SOURCE)
+  await sources.sourceStates([SOURCE])
   await sources.sourceStates()
 }
 
@@ -213,7 +213,7 @@ async function callCommandMethods(store: Store, claimed: ClaimedTarget): Promise
   })
   const how = { exitCode: 0, signal: null, because: 'x', artifacts: 0, peakMemory: null }
   await executions.endExecution(id, { at, ...how })
-  await executions.executions(run, 5)
+  await executions.executions([run], 5)
   await executions.recordEndedProcesses({ run, source, actor: 'a', because: 'b' })
 }
 

@@ -59,7 +59,7 @@ test(
     await dialog.getByText('would start it now').waitFor()
     await dialog.getByRole('button', { name: 'Run now' }).click()
     await dialog.getByText('starts it now').waitFor()
-    assert.equal((await sources.sourceStates('nightly'))[0]!.isRunNow, true)
+    assert.equal((await sources.sourceStates(['nightly']))[0]!.isRunNow, true)
     await dialog.getByRole('button', { name: 'Close' }).last().click()
     await section.getByRole('button', { name: 'Unpause', exact: true }).click()
     await dialog.getByRole('button', { name: 'Unpause', exact: true }).click()

@@ -22,7 +22,7 @@ async function outcome(
   source = 'portal',
 ): Promise<{ run: Run; last: Execution }> {
   const run = await ctx.run(source)
-  const [last] = await (await (await ctx.store()).extend(COMMAND_STORE)).executions(run.id, 1)
+  const [last] = await (await (await ctx.store()).extend(COMMAND_STORE)).executions([run.id], 1)
   return { run, last: last! }
 }
 

@@ -60,7 +60,7 @@ async function assertContinued(ctx: ProcessTestContext, program: Program): Promi
   const [target] = (await store.targets(runs[0]!.id, { limit: 1 })).items
   assert.deepEqual([target!.epoch, target!.crashes], [2, 0])
   assert.equal(
-    (await (await store.extend(COMMAND_STORE)).executions(runs[0]!.id, 10)).length,
+    (await (await store.extend(COMMAND_STORE)).executions([runs[0]!.id], 10)).length,
     1,
     'it was started once',
   )

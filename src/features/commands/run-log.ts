@@ -40,7 +40,7 @@ export const COMMAND_LOG: RunLogReader = {
   },
 
   async explainMissing({ store }, { id }) {
-    const [newest] = await (await store.extend(COMMAND_STORE)).executions(id, 1)
+    const [newest] = await (await store.extend(COMMAND_STORE)).executions([id], 1)
     if (!newest) return null
     const command = unstuckCommand('logs', [shortId(id)])
     return newest.host === hostname()

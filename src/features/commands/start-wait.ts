@@ -79,7 +79,7 @@ export class StartWait {
 
   /** Null while the database cannot be read: then the start itself decides. */
   async #read(): Promise<SourceState | null> {
-    const [state] = (await this.#try((all) => all.sourceStates(this.#options.source))) ?? []
+    const [state] = (await this.#try((all) => all.sourceStates([this.#options.source]))) ?? []
     return state ?? null
   }
 

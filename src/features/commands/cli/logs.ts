@@ -68,7 +68,7 @@ type Search = {
 
 /** The log that is here. Throws an error with the reason and the next step when there is none. */
 async function findLog({ store, run, here, output }: Search): Promise<string> {
-  const executions = await (await store.extend(COMMAND_STORE)).executions(run.id, EXECUTIONS_MAX)
+  const executions = await (await store.extend(COMMAND_STORE)).executions([run.id], EXECUTIONS_MAX)
   const [newest] = executions
   for (const path of new Set([...executions.map(({ log }) => log), here])) {
     if (!(await logExists(path, run.id))) continue
@@ -86,7 +86,7 @@ async function waitForLog(search: Search, enough: AbortSignal): Promise<string |
   for (let hasNoted = false; ; hasNoted = true) {
     const isWaiting =
       isLive((await store.run(run.id))?.status ?? 'cancelled') &&
-      (await (await store.extend(COMMAND_STORE)).executions(run.id, 1)).length === 0 &&
+      (await (await store.extend(COMMAND_STORE)).executions([run.id], 1)).length === 0 &&
       !(await logExists(search.here, run.id))
     if (!isWaiting) return findLog(search)
     if (!hasNoted) output.note(`Run ${shortId(run.id)} has printed nothing yet. Waiting for it.`)

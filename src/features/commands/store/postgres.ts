@@ -31,7 +31,11 @@ const END = sql('execution:end')`
 const LIST = sql('executions')`
   SELECT id, run_id, worker_id, host, command, output_dir, log, exit_code, signal, because, artifacts,
          peak_memory, ${ms('started_at')} AS started_at, ${ms('ended_at')} AS ended_at
-    FROM unstuck.execution WHERE run_id = $1 ORDER BY id DESC LIMIT $2
+    FROM unnest($1::uuid[]) AS named (run)
+   CROSS JOIN LATERAL (
+     SELECT * FROM unstuck.execution WHERE run_id = named.run ORDER BY id DESC LIMIT $2
+   ) AS e
+   ORDER BY id DESC
 `
 
 export function executionMethods(db: Database): CommandStore {
@@ -45,8 +49,8 @@ export function executionMethods(db: Database): CommandStore {
 
     endExecution: async (id, end) => void (await db.all(END, [id, ...endValues(end)])),
 
-    executions: async (run, limit) =>
-      (await db.all<ExecutionRow>(LIST, [run, limit])).map(toExecution),
+    executions: async (runs, limit) =>
+      (await db.all<ExecutionRow>(LIST, [runs, limit])).map(toExecution),
 
     recordEndedProcesses: (ended) =>
       db.transaction('execution:ended-processes', (connection) =>

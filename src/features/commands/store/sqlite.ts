@@ -21,7 +21,11 @@ const END = sql('execution:end')`
    WHERE id = :id AND ended_at IS NULL
 `
 const LIST = sql('executions')`
-  SELECT * FROM execution WHERE run_id = :run ORDER BY id DESC LIMIT :limit
+  SELECT e.*
+    FROM json_each(:runs) r
+   CROSS JOIN execution e
+   WHERE e.id IN (SELECT id FROM execution WHERE run_id = r.value ORDER BY id DESC LIMIT :limit)
+   ORDER BY e.id DESC
 `
 
 type SqliteExecutionRow = Omit<ExecutionRow, 'command'> & { command: string }
@@ -38,9 +42,9 @@ export function executionMethods(db: Database): CommandStore {
         tx.run(END, { id, ...endParams(end) })
       }),
 
-    executions: async (run, limit) =>
+    executions: async (runs, limit) =>
       db
-        .read((tx) => tx.all<SqliteExecutionRow>(LIST, { run, limit }))
+        .read((tx) => tx.all<SqliteExecutionRow>(LIST, { runs: JSON.stringify(runs), limit }))
         .map((row) => toExecution({ ...row, command: JSON.parse(row.command) as string[] })),
 
     recordEndedProcesses: (ended) =>

@@ -16,15 +16,20 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       const [first, second, third] = [newId(), newId(), newId()]
         .sort()
         .map((id) => ({ ...anExecution(run), id })) as [Execution, Execution, Execution]
-      for (const execution of [second, first, anExecution(other), third]) {
+      const another = anExecution(other)
+      for (const execution of [second, first, another, third]) {
         await store.startExecution(execution)
       }
 
       await store.endExecution(second.id, END)
 
-      assert.deepEqual(await store.executions(run, 10), [third, { ...second, end: END }, first])
-      assert.deepEqual(await store.executions(run, 1), [third])
-      assert.deepEqual(await store.executions(newId(), 10), [])
+      assert.deepEqual(await store.executions([run], 10), [third, { ...second, end: END }, first])
+      assert.deepEqual(await store.executions([run], 1), [third])
+      assert.deepEqual(
+        new Set(await store.executions([run, other, newId()], 1)),
+        new Set([third, another]),
+      )
+      assert.deepEqual(await store.executions([newId()], 10), [])
     })
 
     test('a start that is recorded twice is one, and does not undo its end', async () => {
@@ -37,7 +42,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       await store.endExecution(execution.id, END)
       await store.startExecution({ ...execution, log: 'another' })
 
-      assert.deepEqual(await store.executions(run, 10), [{ ...execution, end: END }])
+      assert.deepEqual(await store.executions([run], 10), [{ ...execution, end: END }])
     })
 
     test('a command ends once: a later report of its end does not count', async () => {
@@ -52,7 +57,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       await store.endExecution(execution.id, END)
       await store.endExecution(newId(), END)
 
-      assert.deepEqual(await store.executions(run, 10), [{ ...execution, end: killed }])
+      assert.deepEqual(await store.executions([run], 10), [{ ...execution, end: killed }])
     })
 
     test('an execution that never started is recorded together with its end', async () => {
@@ -64,7 +69,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
 
       await store.startExecution(execution)
 
-      assert.deepEqual(await store.executions(run, 10), [execution])
+      assert.deepEqual(await store.executions([run], 10), [execution])
     })
 
     test('command, log and reason may be any text', async () => {
@@ -77,7 +82,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
 
       await store.endExecution(execution.id, { ...END, because: 'half a NUL \0 and \ud83d' })
 
-      const [read] = await store.executions(run, 1)
+      const [read] = await store.executions([run], 1)
       assert.deepEqual([read!.command, read!.log], [command, execution.log])
       assert.match(read!.end!.because, /^half a NUL/)
     })

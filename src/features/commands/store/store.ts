@@ -36,8 +36,8 @@ export interface CommandStore {
   startExecution(execution: Execution): Promise<void>
   /** Records the end once: a second call changes nothing. */
   endExecution(id: string, end: ExecutionEnd): Promise<void>
-  /** Returns the executions of a run, newest first. */
-  executions(run: RunId, limit: number): Promise<Execution[]>
+  /** Returns the last executions of these runs, newest first: at most `limit` of each run. */
+  executions(runs: readonly RunId[], limit: number): Promise<Execution[]>
   /** Records in the audit trail of a run that processes of its command were ended. */
   recordEndedProcesses(ended: EndedProcesses): Promise<void>
 }

@@ -36,7 +36,9 @@ const COLUMNS = /* sql */ `
   source, paused_because, ${ms('paused_at')} AS paused_at, ${ms('next_start_at')} AS next_start_at,
   ${ms('run_now_at')} AS run_now_at, work_command, work_folder, work_host
 `
-const ONE = sql('source')`SELECT ${COLUMNS} FROM unstuck.source WHERE source = $1`
+const NAMED = sql('sources:named')`
+  SELECT ${COLUMNS} FROM unstuck.source WHERE source = ANY ($1::text[]) ORDER BY source
+`
 const ALL = sql('sources')`
   SELECT ${COLUMNS} FROM unstuck.source
    WHERE paused_at IS NOT NULL OR next_start_at IS NOT NULL ORDER BY source
@@ -68,9 +70,11 @@ export function sourceMethods(db: Database): SourceStore {
     setLastWork: async (source, { command, folder, host }) =>
       void (await db.all(LAST_WORK, [source, command, folder, host])),
 
-    sourceStates: async (source) => {
+    sourceStates: async (sources) => {
       const rows =
-        source === undefined ? await db.all<SourceRow>(ALL) : await db.all<SourceRow>(ONE, [source])
+        sources === undefined
+          ? await db.all<SourceRow>(ALL)
+          : await db.all<SourceRow>(NAMED, [sources])
       return rows.map(toSourceState)
     },
   }

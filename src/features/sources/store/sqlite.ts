@@ -27,7 +27,9 @@ const LAST_WORK = sql('source:last-work')`
   ON CONFLICT (source) DO UPDATE
      SET work_command = excluded.work_command, work_folder = excluded.work_folder, work_host = excluded.work_host
 `
-const ONE = sql('source')`SELECT * FROM source WHERE source = :source`
+const NAMED = sql('sources:named')`
+  SELECT * FROM source WHERE source IN (SELECT value FROM json_each(:sources)) ORDER BY source
+`
 const ALL = sql('sources')`
   SELECT * FROM source WHERE paused_at IS NOT NULL OR next_start_at IS NOT NULL ORDER BY source
 `
@@ -65,10 +67,12 @@ export function sourceMethods(db: Database): SourceStore {
         tx.run(LAST_WORK, { source, command, folder, host })
       }),
 
-    sourceStates: async (source) =>
+    sourceStates: async (sources) =>
       db
         .read((tx) =>
-          source === undefined ? tx.all<SourceRow>(ALL) : tx.all<SourceRow>(ONE, { source }),
+          sources === undefined
+            ? tx.all<SourceRow>(ALL)
+            : tx.all<SourceRow>(NAMED, { sources: JSON.stringify(sources) }),
         )
         .map(toSourceState),
   }

@@ -190,7 +190,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
 
   test(`a supervisor that waits is asked once to start now, unless the source is paused, ${engine.name}`, () =>
     open(async (store) => {
-      const state = async () => (await store.sourceStates(SOURCE))[0]
+      const state = async () => (await store.sourceStates([SOURCE]))[0]
       assert.equal(await requestRunNow(store), false, 'no supervisor waits')
       assert.deepEqual(await store.sourceStates(), [])
       const now = await store.now()
@@ -225,7 +225,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       await requestRunNow(store)
       await store.lockSource({ ...lock, worker: killed })
       await store.lockSource({ ...lock, worker: next })
-      assert.equal((await store.sourceStates(SOURCE))[0]!.isRunNow, true, 'the lock is held')
+      assert.equal((await store.sourceStates([SOURCE]))[0]!.isRunNow, true, 'the lock is held')
 
       const { heartbeats } = (await store.worker(killed))!
       const takeOverFrom = { worker: killed, heartbeats }
@@ -237,17 +237,24 @@ for (const engine of [sqliteEngine, postgresEngine]) {
         isRunNow: false,
         lastWork: null,
       }
-      assert.deepEqual(await store.sourceStates(SOURCE), [nothing])
+      assert.deepEqual(await store.sourceStates([SOURCE]), [nothing])
       assert.equal(await requestRunNow(store), false)
     }))
 
   test(`how a source was last worked on is kept whole or not at all, ${engine.name}`, () =>
     open(async (store) => {
-      const lastWork = async (): Promise<unknown> => (await store.sourceStates(SOURCE))[0]?.lastWork
+      const lastWork = async (): Promise<unknown> =>
+        (await store.sourceStates([SOURCE]))[0]?.lastWork
       const work = { command: 'unstuck work crawl.ts', folder: '/srv/shop', host: 'web1' }
       await store.setLastWork(SOURCE, work)
       assert.deepEqual(await lastWork(), work)
       assert.deepEqual(await store.sourceStates(), [], 'it is neither paused nor waits')
+      await store.setLastWork('other', work)
+      const named = await store.sourceStates([SOURCE, 'unknown', 'other'])
+      assert.deepEqual(
+        named.map(({ source }) => source),
+        ['other', SOURCE],
+      )
       await setPaused(store, true)
       await setPaused(store, false)
       assert.deepEqual(await lastWork(), work)

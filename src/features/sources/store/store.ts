@@ -39,8 +39,8 @@ export interface SourceStore {
   requestRunNow(request: SourceRequest): Promise<boolean>
   /** Records how its crawl is worked on from now on. What is too long to be kept whole is not kept: a part of it would not run. */
   setLastWork(source: string, work: LastWork): Promise<void>
-  /** Returns one source, or all that are paused or wait, by name. */
-  sourceStates(source?: string): Promise<SourceState[]>
+  /** Returns these sources, or all that are paused or wait, by name. */
+  sourceStates(sources?: readonly string[]): Promise<SourceState[]>
 }
 
 export const SOURCE_STORE: StoreExtension<SourceStore> = {

@@ -103,7 +103,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       assert.ok(Date.parse(waiting.sources[0].nextStartAt) > Date.parse(waiting.now))
       assert.deepEqual(names(waiting.sources[0].actions), ['run-now', 'pause'])
       assert.match((await api.post('/api/sources/nightly/run-now')).summary, /starts it now/)
-      assert.equal((await sources.sourceStates('nightly'))[0]!.isRunNow, true)
+      assert.equal((await sources.sourceStates(['nightly']))[0]!.isRunNow, true)
 
       // The supervisor was killed: what it left behind counts for nothing.
       await store.unlockSource({ source: 'nightly', worker })
