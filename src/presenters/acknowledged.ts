@@ -41,17 +41,8 @@ export function withoutAcknowledged(run: Run, acknowledged: AcknowledgedTargets)
 }
 
 /** Returns the sources whose command reached its restart limit, except where the run that ended last is acknowledged. */
-export async function gaveUpUnacknowledged(
-  store: Store,
-  locks: readonly SourceLock[],
-): Promise<SourceLock[]> {
-  const left: SourceLock[] = []
-  for (const lock of locks) {
-    if (lock.gaveUp === null) continue
-    const [last] = (await store.runs({ source: lock.source, limit: 1 })).items
-    if ((last?.acknowledgedAt ?? -Infinity) < lock.gaveUp.at) left.push(lock)
-  }
-  return left
+export function gaveUpUnacknowledged(locks: readonly SourceLock[]): SourceLock[] {
+  return locks.filter(({ gaveUp }) => gaveUp !== null && !gaveUp.isAcknowledged)
 }
 
 /** `Acknowledged 2 h ago: it no longer counts as needing attention.` */

@@ -145,6 +145,30 @@ test('what continues interrupted runs is read at once, however many there are', 
   assert.deepEqual(calls.toSorted(), ['executions', 'sourceStates', 'sourceStates'])
 })
 
+test('which commands were given up and not acknowledged is read with their locks', async () => {
+  await using database = await sqliteEngine.fresh()
+  const store = await database.open()
+  for (const source of ['a', 'b', 'c']) {
+    const worker = await registerWorker(store, { source })
+    await store.lockSource({ source, worker, killTimeoutMs: 1_000, processTag: source })
+    await store.unlockSource({ source, worker, gaveUp: 'it failed 5 times' })
+  }
+  let ofSource = 0
+  const counting: Store = {
+    ...store,
+    runs: (filter) => {
+      if (filter.source !== undefined) ofSource++
+      return store.runs(filter)
+    },
+  }
+  const { attention } = await getOverview(operatorContext(counting))
+  assert.deepEqual(
+    attention.map(({ what }) => what),
+    ['gave up', 'gave up', 'gave up'],
+  )
+  assert.equal(ofSource, 0)
+})
+
 /** A worker whose process the kernel shows as gone. */
 function deadWorker(store: Store, source = SOURCE): Promise<WorkerId> {
   return registerWorker(store, {

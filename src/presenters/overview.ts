@@ -101,7 +101,7 @@ export async function loadOverview(context: AssessContext): Promise<Overview> {
     assessment: { ...assessment, runs: live },
     failed: failed.items,
     acknowledged: await loadAcknowledged(store, open),
-    gaveUp: await gaveUpUnacknowledged(store, locks),
+    gaveUp: gaveUpUnacknowledged(locks),
     leftovers: await findLeftovers(store, assessment, context.observer),
     alerts,
     continuations: await loadContinuations(context, live),

@@ -17,5 +17,10 @@ export type SourceLock = {
   /** Random, made with the source's first guard and kept: each process of its commands carries it in the environment. */
   readonly processTag: string
   /** Set when the last holder gave up starting the command again; cleared by the next one. */
-  readonly gaveUp: { readonly at: Millis; readonly because: string } | null
+  readonly gaveUp: {
+    readonly at: Millis
+    readonly because: string
+    /** The last run of the source was acknowledged since. */
+    readonly isAcknowledged: boolean
+  } | null
 }

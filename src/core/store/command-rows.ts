@@ -29,6 +29,7 @@ export type SourceLockRow = {
   process_tag: string
   gave_up_at: number | null
   gave_up_because: string | null
+  gave_up_seen: boolean | number | null
 }
 
 export function toSourceLock(row: SourceLockRow): SourceLock {
@@ -40,7 +41,13 @@ export function toSourceLock(row: SourceLockRow): SourceLock {
     unlockingSince: row.unlocking_since,
     processTag: row.process_tag,
     gaveUp:
-      row.gave_up_at === null ? null : { at: row.gave_up_at, because: row.gave_up_because ?? '' },
+      row.gave_up_at === null
+        ? null
+        : {
+            at: row.gave_up_at,
+            because: row.gave_up_because ?? '',
+            isAcknowledged: Boolean(row.gave_up_seen),
+          },
   }
 }
 

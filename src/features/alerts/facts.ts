@@ -32,7 +32,7 @@ export async function collectFacts(
     found: [
       ...runs.flatMap((one) => runCandidate(one, continuations, now) ?? []),
       ...(await parkedCandidates(store, live, open)),
-      ...(await gaveUpUnacknowledged(store, locks)).map(({ source, gaveUp }) =>
+      ...gaveUpUnacknowledged(locks).map(({ source, gaveUp }) =>
         toCandidate('gave-up', `${source} ${gaveUp!.at}`, gaveUpItem(source, gaveUp!.because)),
       ),
     ],

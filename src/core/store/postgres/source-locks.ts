@@ -9,7 +9,10 @@ import { stripNul } from './strip-nul.ts'
 export const SOURCE_LOCK_COLUMNS = /* sql */ `
   g.source, g.worker_id, g.kill_timeout_ms, g.process_tag, g.gave_up_because,
   ${ms('g.since')} AS since, ${ms('g.unlocking_since')} AS unlocking_since,
-  ${ms('g.gave_up_at')} AS gave_up_at
+  ${ms('g.gave_up_at')} AS gave_up_at,
+  CASE WHEN g.gave_up_at IS NOT NULL THEN (
+    SELECT r.acknowledged_at >= g.gave_up_at FROM unstuck.run r WHERE r.source = g.source ORDER BY r.id DESC LIMIT 1
+  ) END AS gave_up_seen
 `
 // Transactions that lock workers and source locks lock the workers first. A heartbeat waits until the lock has changed hands, or
 // is seen.

@@ -33,10 +33,17 @@ const UNLOCK = sql('source-lock:unlock')`
    WHERE source = :source AND worker_id = :worker
      AND (:heartbeats IS NULL OR EXISTS (SELECT 1 FROM worker w WHERE w.id = :worker AND w.heartbeats = :heartbeats))
 `
-const SOURCE_LOCK = sql('source-lock')`SELECT * FROM source_lock WHERE source = :source`
-const SOURCE_LOCKS = sql('source-locks')`SELECT * FROM source_lock ORDER BY source`
+const COLUMNS = /* sql */ `
+  g.*, CASE WHEN g.gave_up_at IS NOT NULL THEN (
+    SELECT r.acknowledged_at >= g.gave_up_at FROM run r WHERE r.source = g.source ORDER BY r.id DESC LIMIT 1
+  ) END AS gave_up_seen
+`
+const SOURCE_LOCK = sql(
+  'source-lock',
+)`SELECT ${COLUMNS} FROM source_lock g WHERE g.source = :source`
+const SOURCE_LOCKS = sql('source-locks')`SELECT ${COLUMNS} FROM source_lock g ORDER BY g.source`
 const LOCKED_BY_ANOTHER = sql('source-lock:other')`
-  SELECT g.* FROM source_lock g JOIN worker w ON w.id = g.worker_id
+  SELECT ${COLUMNS} FROM source_lock g JOIN worker w ON w.id = g.worker_id
    WHERE g.source = :source AND g.worker_id <> :worker AND w.ended_at IS NULL
 `
 
