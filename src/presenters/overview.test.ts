@@ -145,6 +145,16 @@ test('what continues interrupted runs is read at once, however many there are', 
   assert.deepEqual(calls.toSorted(), ['executions', 'sourceStates', 'sourceStates'])
 })
 
+test('of very many paused sources the first are shown', async () => {
+  await using database = await sqliteEngine.fresh()
+  const store = await database.open()
+  const sources = await store.extend(SOURCE_STORE)
+  for (let n = 0; n < 205; n++)
+    await sources.setPaused({ source: `s-${n}`, paused: true, actor: 'a', because: 'b' })
+  const seen = await getOverview(operatorContext(store))
+  assert.equal(seen.sources.length, 200)
+})
+
 test('which commands were given up and not acknowledged is read with their locks', async () => {
   await using database = await sqliteEngine.fresh()
   const store = await database.open()

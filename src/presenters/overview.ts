@@ -56,6 +56,8 @@ import { workerViews } from './workers.ts'
 
 /** Live runs in the view, the worst first; more are in the list of runs. */
 const RUNS_MAX = 200
+/** Sources in the view. */
+const SOURCES_MAX = 200
 
 /** All that "is anything stuck?" is answered from. */
 export type Overview = {
@@ -172,6 +174,8 @@ function overviewView(overview: Overview) {
   const { assessment, live, severity, samples, totals, alerts, latest } = overview
   const { now } = assessment
   const well = live.length > 0 ? ('well' as const) : ('idle' as const)
+  // Of several runs of a source the worst, which comes first.
+  const liveBySource = new Map(live.toReversed().map(({ run }) => [run.source, run]))
   return {
     now: iso(now),
     state: severity === 'ok' ? well : severity,
@@ -181,10 +185,9 @@ function overviewView(overview: Overview) {
     liveRuns: live.length,
     workers: countWorkers(assessment),
     attention: [...overview.attention],
-    sources: overview.sources.map((state) => {
-      const one = live.find(({ run }) => run.source === state.source)
-      return sourceItem({ state, run: one?.run ?? null })
-    }),
+    sources: overview.sources
+      .slice(0, SOURCES_MAX)
+      .map((state) => sourceItem({ state, run: liveBySource.get(state.source) ?? null })),
     sourceLocks: overview.locks.map(sourceLockView),
     latest: latest && runView(latest),
     alerts: alerts.map(alertView),
@@ -263,15 +266,15 @@ function liveSections({ live, assessment }: Overview): Section[] {
 
 /** Workers, and wrapped commands that have no run now. */
 function processSection({ live, locks, sources, assessment }: Overview): Section {
+  const states = new Map(sources.map((state) => [state.source, state]))
+  const liveSources = new Set(live.map(({ run }) => run.source))
   const between = (source: string): string => {
-    const state = sources.find((one) => one.source === source)
+    const state = states.get(source)
     const text = state && describeState(state, assessment.now)
     return text ? `between two runs, ${text}` : 'between two runs'
   }
   const wrapped = locks
-    .filter(
-      ({ source, worker }) => worker !== null && !live.some(({ run }) => run.source === source),
-    )
+    .filter(({ source, worker }) => worker !== null && !liveSources.has(source))
     .map(({ source, unlockingSince }): Sentence => [
       `Wrapped: ${source}, ${unlockingSince === null ? between(source) : 'its command is being ended'}`,
     ])

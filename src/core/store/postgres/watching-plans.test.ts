@@ -14,6 +14,7 @@ import {
   SAMPLES,
   SOME_SAMPLES,
 } from '../../../features/metrics/store/postgres.ts'
+import { SOURCES } from '../../../features/sources/store/postgres.ts'
 import { DEAD_LETTERS, RUN_TOTALS } from './lists.ts'
 
 type Plan = {
@@ -118,4 +119,8 @@ test('samples are taken and found by their indexes, and recoveries by theirs', a
   assert.deepEqual(thinned.toSorted(), ['sample_by_run', 'sample_by_time'])
   const perMinute = [NOW - 3_600_000, 60_000, ['resume'], null, null]
   assert.deepEqual(await indexesOf(RECOVERIES_PER_STEP, perMinute), ['audit_by_time'])
+})
+
+test('the sources that are paused or wait are found without those that were ever worked on', async () => {
+  assert.deepEqual(await indexesOf(SOURCES, []), ['source_waiting'])
 })

@@ -42,10 +42,8 @@ test('no statement of a run scans all targets, items, workers or counters', asyn
         !TABLES.includes(table) ||
         // By their order, from a given place and up to a limit.
         /LIMIT :limit/.test(text) ||
-        // One row per source that an operator has paused or a supervisor has started again.
-        /FROM source WHERE paused_at IS NOT NULL OR next_start_at IS NOT NULL/.test(text) ||
         // Only what is asked for is in these indexes.
-        /USING (COVERING )?INDEX (worker_alive|target_dead_letter|target_acknowledged|alert_open)/.test(
+        /USING (COVERING )?INDEX (worker_alive|target_dead_letter|target_acknowledged|alert_open|source_waiting)/.test(
           String(detail),
         )
       assert.ok(fine, `${detail} in ${text}`)

@@ -39,7 +39,7 @@ const COLUMNS = /* sql */ `
 const NAMED = sql('sources:named')`
   SELECT ${COLUMNS} FROM unstuck.source WHERE source = ANY ($1::text[]) ORDER BY source
 `
-const ALL = sql('sources')`
+export const SOURCES = sql('sources')`
   SELECT ${COLUMNS} FROM unstuck.source
    WHERE paused_at IS NOT NULL OR next_start_at IS NOT NULL ORDER BY source
 `
@@ -73,7 +73,7 @@ export function sourceMethods(db: Database): SourceStore {
     sourceStates: async (sources) => {
       const rows =
         sources === undefined
-          ? await db.all<SourceRow>(ALL)
+          ? await db.all<SourceRow>(SOURCES)
           : await db.all<SourceRow>(NAMED, [sources])
       return rows.map(toSourceState)
     },

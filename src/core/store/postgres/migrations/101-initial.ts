@@ -172,6 +172,7 @@ export const initial = /* sql */ `
     next_start_at  timestamptz, run_now_at timestamptz,  -- when the supervisor that waits starts its command, and that it is to at once; null: none waits
     work_command   text, work_folder text, work_host text  -- how its crawl was last worked on from the command line
   );
+  CREATE INDEX source_waiting ON unstuck.source (source) WHERE paused_at IS NOT NULL OR next_start_at IS NOT NULL;
 
   -- Sessions of crawlers: cookies and other state that a login left, by name.
   CREATE TABLE unstuck.session (
@@ -192,8 +193,7 @@ export const initial = /* sql */ `
     kill_timeout_ms float8 NOT NULL,
     unlocking_since timestamptz,
     process_tag     text NOT NULL,               -- marks the processes of the source's command
-    gave_up_at      timestamptz,
-    gave_up_because text
+    gave_up_at      timestamptz, gave_up_because text
   );
   CREATE INDEX source_lock_held ON unstuck.source_lock (worker_id) WHERE worker_id IS NOT NULL;
 

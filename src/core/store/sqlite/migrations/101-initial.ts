@@ -172,6 +172,7 @@ export const initial = /* sql */ `
     next_start_at  INTEGER, run_now_at INTEGER,  -- when the supervisor that waits starts its command, and that it is to at once; null: none waits
     work_command   TEXT, work_folder TEXT, work_host TEXT  -- how its crawl was last worked on from the command line
   ) STRICT, WITHOUT ROWID;
+  CREATE INDEX source_waiting ON source (source) WHERE paused_at IS NOT NULL OR next_start_at IS NOT NULL;
 
   -- Sessions of crawlers: cookies and other state that a login left, by name.
   CREATE TABLE session (
@@ -192,8 +193,7 @@ export const initial = /* sql */ `
     kill_timeout_ms INTEGER NOT NULL,
     unlocking_since INTEGER,
     process_tag     TEXT NOT NULL,            -- marks the processes of the source's command
-    gave_up_at      INTEGER,
-    gave_up_because TEXT
+    gave_up_at      INTEGER, gave_up_because TEXT
   ) STRICT;
   CREATE INDEX source_lock_held ON source_lock (worker_id) WHERE worker_id IS NOT NULL;
 
