@@ -77,17 +77,25 @@ export type HealthFacts = {
   readonly owner: LivenessAssessment | null
   /** A worker of its source is not lost: it can take the run up. */
   readonly hasWorker: boolean
+  /** Of a table of targets of your own: it is as well as the worst of its rows, each of which has a worker of its own. */
+  readonly stuckRows?: StuckRows | undefined
   readonly now: Millis
+}
+
+/** Rows in progress that are lost or stalled. */
+export type StuckRows = LivenessAssessment & {
+  /** When the worst of them last changed. */
+  readonly since: Millis
 }
 
 /** Returns the health of a live run. Reads only its arguments. */
 export function assessHealth(facts: HealthFacts): Health {
-  const { run } = facts
+  const { run, stuckRows } = facts
   const found = classify(facts)
   const { state, because, action = 'explain' } = paused(facts, found) ?? found
   const command = action === 'recover' ? 'unstuck recover' : `unstuck ${action} ${runName(run)}`
   const severity = run.acknowledgedAt === null ? SEVERITY_OF[state] : 'ok'
-  return { state, severity, because, since: run.lastActivityAt, command }
+  return { state, severity, because, since: stuckRows?.since ?? run.lastActivityAt, command }
 }
 
 type Classified = Pick<Health, 'state' | 'because'> & {
@@ -118,6 +126,7 @@ function classify(facts: HealthFacts): Classified {
     return { state: 'waiting', because: `it is queued and waits for ${starter}` }
   }
   if (run.status === 'interrupted') return interrupted(facts)
+  if (facts.stuckRows) return withStuckRows(run, facts.stuckRows)
   const idleMs = now - run.lastActivityAt
   if (!owner && decision.action !== 'fail' && !run.traits.ownerIsKnown)
     return withoutKnownOwner(facts, idleMs)
@@ -165,7 +174,17 @@ function withoutKnownOwner({ run, policy }: HealthFacts, idleMs: number): Classi
   return { state: isStale && policy.onStale === 'keep' ? 'unknown' : 'healthy', because }
 }
 
-function orphaned({ run, decision, owner }: HealthFacts): Classified {
+function withStuckRows(run: HealthFacts['run'], rows: StuckRows): Classified {
+  const { liveness, because } = rows
+  if (liveness === 'stalled') return { state: 'stalled', because }
+  return orphaned({ run, decision: { action: 'resume', because }, owner: rows })
+}
+
+function orphaned({
+  run,
+  decision,
+  owner,
+}: Pick<HealthFacts, 'run' | 'decision' | 'owner'>): Classified {
   const blocked = blockedReason(run, decision)
   const reason = owner ?? (decision.action === 'fail' ? decision : NO_WORKER)
   return {

@@ -3,6 +3,7 @@ import {
   workerSeverity,
   worstSeverity,
   type Health,
+  type StuckRows,
   type Severity,
 } from '../decide/health.ts'
 import { decide, lastActivityOf, type Snapshot } from '../decide/recovery.ts'
@@ -97,10 +98,8 @@ export async function assess(context: AssessContext): Promise<Assessment> {
   ])
   const runsById = new Map(live.map(({ run }) => [run.id, run]))
   const workers = assessWorkers(observations, holdings, runsById, { ...context, now })
-  const byId = new Map(workers.map((one) => [one.worker.id, one]))
-  const runs = assessRuns(live, observations, { ...context, locks, now }).map((one) =>
-    withStuckRows(one, holdings, byId, now),
-  )
+  const stuckRows = findStuckRows(runsById, holdings, workers)
+  const runs = assessRuns(live, observations, { ...context, locks, now, stuckRows })
   const { unreadable } = store
   const severity = worstSeverity([
     ...runs.map(({ health }) => health.severity),
@@ -111,6 +110,8 @@ export async function assess(context: AssessContext): Promise<Assessment> {
 }
 
 type AssessOptions = {
+  /** By run. */
+  readonly stuckRows?: ReadonlyMap<RunId, StuckRows>
   readonly now: Millis
   readonly observer: ObserverHealth
   readonly policyOf: PolicyOf
@@ -130,6 +131,7 @@ function assessRuns<T extends OnlyTarget>(
   const present = new Set(
     owners.filter(({ assessment }) => !isLost(assessment)).map(({ worker }) => worker.source),
   )
+  const locks = new Map(options.locks.map((lock) => [lock.worker, lock]))
   // An owner is no evidence about other live runs of the same source.
   const byCrawl = Map.groupBy(owners, ({ worker, run }) => run ?? worker.source)
   return live.map((one) => {
@@ -137,14 +139,17 @@ function assessRuns<T extends OnlyTarget>(
     const owner =
       run.kind === 'crawl'
         ? mostAlive(byCrawl.get(run.traits.isOnlyLive ? run.source : run.id) ?? [])
-        : withLock((run.owner !== null && byId.get(run.owner)) || null, options.locks)
+        : withLock((run.owner !== null && byId.get(run.owner)) || null, locks)
     return assessOne(one, owner, present.has(run.source), options)
   })
 }
 
 /** While the lock of a lost worker cannot be taken, its command may still run, and recovery leaves its run alone. */
-function withLock(owner: Owner | null, locks: readonly SourceLock[]): Owner | null {
-  const lock = owner && locks.find(({ worker }) => worker === owner.worker.id)
+function withLock(
+  owner: Owner | null,
+  locks: ReadonlyMap<WorkerId | null, SourceLock>,
+): Owner | null {
+  const lock = owner && locks.get(owner.worker.id)
   if (!lock || !isLost(owner.assessment) || isProvenDead(owner.evidence)) return owner
   const holder = { ...owner, isLocal: isLocalProcess(owner.worker.process) }
   const { action, because } = decideSourceLock(lock, holder)
@@ -155,7 +160,7 @@ function assessOne<T extends OnlyTarget>(
   { run, target }: { readonly run: Run; readonly target: T | null },
   owner: Owner | null,
   hasWorker: boolean,
-  { now, policyOf }: AssessOptions,
+  { now, policyOf, stuckRows }: AssessOptions,
 ): AssessedRun<T> {
   const policy = policyOf(run)
   const held = owner && target?.status === 'in_progress' ? targetSnapshot(target) : null
@@ -179,7 +184,16 @@ function assessOne<T extends OnlyTarget>(
     ageDecision,
     owner: shownOwner,
     evidence: evidenceOf(run, owner, now),
-    health: assessHealth({ run, policy, decision, ageDecision, owner: assessment, hasWorker, now }),
+    health: assessHealth({
+      run,
+      policy,
+      decision,
+      ageDecision,
+      owner: assessment,
+      hasWorker,
+      stuckRows: stuckRows?.get(run.id),
+      now,
+    }),
   }
 }
 
@@ -212,33 +226,34 @@ export function isStuckRow({ assessment }: Pick<AssessedWorker, 'assessment'>): 
   return STUCK_ROWS.includes(assessment.liveness)
 }
 
-/** A table of targets of your own is as well as the worst of its rows, each of which has a worker of its own. */
-function withStuckRows(
-  assessed: AssessedRun,
+/** Returns the rows in progress that are stuck, by table of your own. */
+function findStuckRows(
+  runs: ReadonlyMap<RunId, Run>,
   holdings: readonly Holding[],
-  workers: ReadonlyMap<WorkerId, AssessedWorker>,
-  now: Millis,
-): AssessedRun {
-  const { run } = assessed
-  if (run.traits.origin === null || run.kind === 'single') return assessed
-  const rank = ({ worker }: Holding): number =>
-    STUCK_ROWS.indexOf(workers.get(worker)!.assessment.liveness)
-  const stuck = holdings
-    .filter((held) => held.run === run.id && isStuckRow(workers.get(held.worker)!))
-    .toSorted((a, b) => rank(a) - rank(b) || a.lastActivityAt - b.lastActivityAt)
-  const [worst, ...others] = stuck.map(({ worker }) => workers.get(worker)!)
-  if (!worst) return assessed
-  const { liveness } = worst.assessment
-  const names = others.slice(0, NAMED_MAX).map(({ evidence }) => evidence.label)
-  const more = others.length > NAMED_MAX ? ` and ${others.length - NAMED_MAX} more` : ''
-  const also = names.length > 0 ? `; also ${names.join(', ')}${more}` : ''
-  const count = `${stuck.length} of ${run.counts.targets.in_progress} rows in progress ${stuck.length === 1 ? 'is' : 'are'} stuck`
-  const because = `${count}: ${worst.assessment.because}${also}`
-  const decision = { action: liveness === 'stalled' ? 'leave' : 'resume', because } as const
-  const rows = { ...run, lastActivityAt: stuck[0]!.lastActivityAt }
-  const owner = { liveness, because }
-  const facts = { ...assessed, run: rows, decision, owner, hasWorker: true, now }
-  return { ...assessed, health: assessHealth(facts) }
+  workers: readonly AssessedWorker[],
+): ReadonlyMap<RunId, StuckRows> {
+  const byId = new Map(workers.map((one) => [one.worker.id, one]))
+  const found = new Map<RunId, StuckRows>()
+  for (const [id, held] of Map.groupBy(holdings, ({ run }) => run)) {
+    const run = runs.get(id)
+    if (!run || run.traits.origin === null || run.kind === 'single') continue
+    const rows = held.flatMap(({ worker, lastActivityAt }) => {
+      const owner = byId.get(worker)
+      if (!owner || !isStuckRow(owner)) return []
+      return [{ owner, rank: STUCK_ROWS.indexOf(owner.assessment.liveness), lastActivityAt }]
+    })
+    if (rows.length === 0) continue
+    rows.sort((a, b) => a.rank - b.rank || a.lastActivityAt - b.lastActivityAt)
+    const [worst, ...others] = rows
+    const { assessment } = worst!.owner
+    const names = others.slice(0, NAMED_MAX).map(({ owner }) => owner.evidence.label)
+    const more = others.length > NAMED_MAX ? ` and ${others.length - NAMED_MAX} more` : ''
+    const also = names.length > 0 ? `; also ${names.join(', ')}${more}` : ''
+    const count = `${rows.length} of ${run.counts.targets.in_progress} rows in progress ${rows.length === 1 ? 'is' : 'are'} stuck`
+    const because = `${count}: ${assessment.because}${also}`
+    found.set(id, { liveness: assessment.liveness, because, since: worst!.lastActivityAt })
+  }
+  return found
 }
 
 /** A worker with a target that has made no progress for longer than its policy allows is stalled. */
