@@ -1,7 +1,5 @@
-import { TRUSTED_OBSERVER, type ObserverHealth } from '../core/decide/liveness.ts'
 import { REAL_CLOCK } from '../core/host/clock.ts'
 import type { SourceLock } from '../core/model/source-lock.ts'
-import type { Assessment } from '../core/recovery/assess.ts'
 import {
   assessSourceLock,
   canBeTaken,
@@ -20,21 +18,9 @@ export type Leftover = { readonly lock: SourceLock; readonly processes: readonly
 
 /**
  * Finds what is left on this machine of commands whose lock has a dead holder. A lock that was released has none: its
- * holder ended the command first. So /proc is searched only after a kill. `locks`: read before the observations.
+ * holder ended the command first. So /proc is searched only after a kill.
  */
 export async function findLeftovers(
-  store: Store,
-  { locks, observations }: Pick<Assessment, 'locks' | 'observations'>,
-  observer: ObserverHealth = TRUSTED_OBSERVER,
-): Promise<Leftover[]> {
-  return leftoversOf(
-    store,
-    locks.map((lock) => assessSourceLock(lock, observations, observer)),
-  )
-}
-
-/** Finds what is left on this machine of the commands with these locks. */
-export async function leftoversOf(
   store: Store,
   states: readonly SourceLockState[],
 ): Promise<Leftover[]> {
@@ -72,8 +58,9 @@ export async function listLeftovers(
   if (groups.length > 0) return []
   const locks = (await store.sourceLocks()).filter(({ worker }) => worker !== null)
   if (locks.length === 0) return []
-  const found = await findLeftovers(store, { locks, observations: await store.observations() })
-  return found
+  const observations = await store.observations()
+  const states = locks.map((lock) => assessSourceLock(lock, observations))
+  return (await findLeftovers(store, states))
     .filter(({ lock }) => sources.length === 0 || sources.includes(lock.source))
     .filter(({ processes }) => processes.some(({ ageMs }) => ageMs >= olderThanMs))
 }

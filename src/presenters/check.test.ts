@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ACTIONS, type Action } from '../core/model/verdict.ts'
-import { decideStart, type StartAction } from './check.ts'
+import type { Store } from '../core/store/store.ts'
+import { SOURCE_STORE } from '../features/sources/store/store.ts'
+import { beginOne, operatorContext, registerWorker, SOURCE } from '../testing/fixtures.ts'
+import { sqliteEngine } from '../testing/sqlite-engine.ts'
+import { adviseStart, decideStart, type StartAction } from './check.ts'
 
 type Live = { hasProgress: boolean; isHeld: boolean; isComplete?: boolean }
 const advice = (action: Action, live: Partial<Live> = {}) =>
@@ -42,4 +46,29 @@ test('P10 a run held by a live worker is waited for', () => {
   for (const action of ACTIONS) {
     assert.equal(advice(action, { isHeld: true, hasProgress: true }).action, 'wait')
   }
+})
+
+test('the lock of a source and the workers are read once for one advice', async () => {
+  await using database = await sqliteEngine.fresh()
+  const store = await database.open()
+  const worker = await registerWorker(store)
+  await store.lockSource({ source: SOURCE, worker, killTimeoutMs: 1_000, processTag: 'x' })
+  await beginOne(store, worker)
+  await (await store.extend(SOURCE_STORE)).setNextStart(SOURCE, 60_000)
+  const calls: string[] = []
+  const counting: Store = {
+    ...store,
+    sourceLocks: (source) => {
+      calls.push('locks')
+      return store.sourceLocks(source)
+    },
+    observations: () => {
+      calls.push('workers')
+      return store.observations()
+    },
+  }
+  const { action, state } = await adviseStart(operatorContext(counting), SOURCE)
+  assert.equal(action, 'wait')
+  assert.ok(state!.nextStartAt! > Date.now())
+  assert.deepEqual(calls, ['locks', 'workers'])
 })

@@ -12,6 +12,7 @@ import {
   runSnapshot,
   type AssessContext,
   type AssessedRun,
+  type Assessment,
 } from '../core/recovery/assess.ts'
 import type { Sentence } from '../lib/text/sentence.ts'
 import { similarSource } from './find.ts'
@@ -24,9 +25,9 @@ import { StoreUnavailableError } from '../core/model/errors.ts'
 import type { Target } from '../core/model/target.ts'
 import { blockedField, type Decision } from '../core/model/verdict.ts'
 import { withAbandonAfter } from '../core/model/policy-of.ts'
-import { inspectSourceLock } from '../core/recovery/source-lock.ts'
+import { inspectSourceLock, type SourceLockState } from '../core/recovery/source-lock.ts'
 import { nameProcess } from '../lib/process/process-info.ts'
-import { leftoversOf, type Leftover } from '../operator/leftover-processes.ts'
+import { findLeftovers, type Leftover } from '../operator/leftover-processes.ts'
 import { describeLeftover, leftoverViews } from './leftover-processes.ts'
 import type { Store } from '../core/store/store.ts'
 import type { SourceLockDecision } from '../core/decide/source-lock.ts'
@@ -150,14 +151,14 @@ export async function adviseStart(
 ): Promise<StartAdvice> {
   const context = { ...given, policyOf: withAbandonAfter(given.policyOf, ageMs) }
   const { store } = context
-  const advice = await adviseByRun(context, source)
+  const run = await findLiveRun(context, source)
+  const locks = await store.sourceLocks(source)
+  const seen = { locks, observations: await store.observations() }
+  const [lock] = locks
+  const lockState = lock ? await inspectSourceLock(store, lock, seen.observations) : null
+  const advice = await adviseByRun(context, source, { run, lockState, seen })
   const states = await (await store.extend(SOURCE_STORE)).sourceStates([source])
-  const [state = null] = currentStates(
-    states,
-    await store.sourceLocks(source),
-    await store.observations(),
-    context.observer,
-  )
+  const [state = null] = currentStates(states, lockState ? [lockState] : [])
   if (!state?.paused) return { ...advice, state }
   const because = describeState({ ...state, nextStartAt: null }, await store.now())!
   return { ...advice, action: 'wait', because, state }
@@ -167,12 +168,18 @@ export async function adviseStart(
 async function adviseByRun(
   context: AssessContext,
   source: string,
+  {
+    run,
+    lockState,
+    seen,
+  }: {
+    readonly run: Run | null
+    readonly lockState: SourceLockState | null
+    readonly seen: Pick<Assessment, 'locks' | 'observations'>
+  },
 ): Promise<Omit<StartAdvice, 'state'>> {
   const { store } = context
-  const run = await findLiveRun(context, source)
-  const lock = (await store.sourceLocks(source))[0]
-  const lockState = lock && (await inspectSourceLock(store, lock))
-  const [leftover = null] = lockState ? await leftoversOf(store, [lockState]) : []
+  const [leftover = null] = lockState ? await findLeftovers(store, [lockState]) : []
   const lockAdvice = leftover
     ? ({ action: 'wait', because: describeLeftover(leftover.processes) } as const)
     : (lockState?.advice ?? null)
@@ -191,7 +198,7 @@ async function adviseByRun(
       leftover,
     }
   }
-  const assessed = await assessRun(context, run)
+  const assessed = await assessRun(context, run, { seen })
   const { decision, owner, target } = assessed
   const { isComplete } = runSnapshot(run)
   const live = { hasProgress: hasProgress(run), isHeld: isHeld(assessed), isComplete }

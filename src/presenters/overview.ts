@@ -10,6 +10,7 @@ import {
   type AssessedRun,
   type Assessment,
 } from '../core/recovery/assess.ts'
+import { assessSourceLock } from '../core/recovery/source-lock.ts'
 import { LATEST_FAILED_MAX } from '../core/store/reads.ts'
 import type { UnreadableTable } from '../core/store/store.ts'
 import {
@@ -54,10 +55,8 @@ import { SOURCE_STORE, type SourceState } from '../features/sources/store/store.
 import { alertView, runView, sourceLockView } from './view.ts'
 import { workerViews } from './workers.ts'
 
-/** Live runs in the view, the worst first; more are in the list of runs. */
-const RUNS_MAX = 200
-/** Sources in the view. */
-const SOURCES_MAX = 200
+/** Live runs in the view, the worst first, and sources; more runs are in their list. */
+const LISTED_MAX = 200
 
 /** All that "is anything stuck?" is answered from. */
 export type Overview = {
@@ -90,6 +89,9 @@ export async function loadOverview(context: AssessContext): Promise<Overview> {
     (await store.extend(SOURCE_STORE)).sourceStates(),
   ])
   const locks = assessment.locks.filter(({ worker, gaveUp }) => worker ?? gaveUp)
+  const lockStates = locks.map((lock) =>
+    assessSourceLock(lock, assessment.observations, context.observer),
+  )
   const live = assessment.runs.toSorted(
     (a, b) =>
       HEALTH_STATES.indexOf(a.health.state) - HEALTH_STATES.indexOf(b.health.state) ||
@@ -104,7 +106,7 @@ export async function loadOverview(context: AssessContext): Promise<Overview> {
     failed: failed.items,
     acknowledged: await loadAcknowledged(store, open),
     gaveUp: gaveUpUnacknowledged(locks),
-    leftovers: await findLeftovers(store, assessment, context.observer),
+    leftovers: await findLeftovers(store, lockStates),
     alerts,
     continuations: await loadContinuations(context, live),
   })
@@ -113,7 +115,7 @@ export async function loadOverview(context: AssessContext): Promise<Overview> {
     ...(attention.length > 0 ? ['attention' as const] : []),
   ])
   const latest = newest.items[0] ?? null
-  const sources = currentStates(states, locks, assessment.observations, context.observer)
+  const sources = currentStates(states, lockStates)
   return { assessment, live, attention, severity, locks, alerts, sources, latest, samples, totals }
 }
 
@@ -180,13 +182,13 @@ function overviewView(overview: Overview) {
     now: iso(now),
     state: severity === 'ok' ? well : severity,
     runs: live
-      .slice(0, RUNS_MAX)
+      .slice(0, LISTED_MAX)
       .map(({ run, health }) => listedRunView(run, health, samples, now)),
     liveRuns: live.length,
     workers: countWorkers(assessment),
     attention: [...overview.attention],
     sources: overview.sources
-      .slice(0, SOURCES_MAX)
+      .slice(0, LISTED_MAX)
       .map((state) => sourceItem({ state, run: liveBySource.get(state.source) ?? null })),
     sourceLocks: overview.locks.map(sourceLockView),
     latest: latest && runView(latest),

@@ -1,12 +1,10 @@
 import { REAL_CLOCK } from '../core/host/clock.ts'
 import { withRetry } from '../core/store/open.ts'
-import type { ObserverHealth } from '../core/decide/liveness.ts'
 import type { Paused, Run } from '../core/model/run.ts'
-import type { SourceLock } from '../core/model/source-lock.ts'
 import { iso, type Millis } from '../core/model/time.ts'
 import { isLost } from '../core/recovery/assess.ts'
-import { assessSourceLock } from '../core/recovery/source-lock.ts'
-import type { Store, WorkerObservation } from '../core/store/store.ts'
+import { assessSourceLock, type SourceLockState } from '../core/recovery/source-lock.ts'
+import type { Store } from '../core/store/store.ts'
 import { SOURCE_STORE, type SourceState } from '../features/sources/store/store.ts'
 import type { Sentence } from '../lib/text/sentence.ts'
 import { unstuckCommand } from '../lib/text/shell-command.ts'
@@ -34,7 +32,10 @@ export async function loadSource(store: Store, source: string): Promise<SourceRe
   if (run === null && states.length === 0 && locks.length === 0)
     throw await unknownSource(store, source)
   const observations = states[0]?.nextStartAt ? await store.observations() : []
-  const [state] = currentStates(states, locks, observations)
+  const [state] = currentStates(
+    states,
+    locks.map((lock) => assessSourceLock(lock, observations)),
+  )
   const unknown = { source, paused: null, nextStartAt: null, isRunNow: false, lastWork: null }
   return { run, state: state ?? unknown }
 }
@@ -59,13 +60,10 @@ export async function whenUnpaused(
 /** Returns the states of sources, without the next starts of supervisors that are gone. */
 export function currentStates(
   states: readonly SourceState[],
-  locks: readonly SourceLock[],
-  observations: readonly WorkerObservation[],
-  observer?: ObserverHealth,
+  locks: readonly SourceLockState[],
 ): SourceState[] {
   const waiting = new Set(
     locks
-      .map((lock) => assessSourceLock(lock, observations, observer))
       .filter(({ holder }) => holder && !isLost(holder.assessment))
       .map(({ lock }) => lock.source),
   )

@@ -301,11 +301,17 @@ function evidenceOf(run: Run, owner: Owner | null, now: Millis): RunEvidence {
   }
 }
 
-/** Assesses one run, read now. `self`: a worker that does not count as its owner. */
+/** Assesses one run, read now. `self`: a worker that does not count as its owner. `seen`: what was read since. */
 export async function assessRun(
   context: AssessContext,
   run: Run,
-  { self }: { readonly self?: WorkerId | undefined } = {},
+  {
+    self,
+    seen,
+  }: {
+    readonly self?: WorkerId | undefined
+    readonly seen?: Pick<Assessment, 'locks' | 'observations'>
+  } = {},
 ): Promise<AssessedRun<Target>> {
   const { store, policyOf, observer } = context
   // A table of your own: its health depends on all of its rows.
@@ -316,9 +322,10 @@ export async function assessRun(
     run.kind === 'single' ? (await store.targets(run.id, { limit: 1, whole: true })).items : []
   const live = { run, target: target ? await targetForDecision(store, target) : null }
   const now = await store.now()
-  const locks = await store.sourceLocks(run.source)
-  const observations = (await store.observations()).filter(({ worker }) => worker.id !== self)
-  return assessRuns([live], observations, { now, observer, policyOf, locks })[0]!
+  const locks = seen?.locks ?? (await store.sourceLocks(run.source))
+  const observations = seen?.observations ?? (await store.observations())
+  const others = observations.filter(({ worker }) => worker.id !== self)
+  return assessRuns([live], others, { now, observer, policyOf, locks })[0]!
 }
 
 /** More than any process holds at once. */

@@ -3,12 +3,7 @@ import {
   type SourceLockDecision,
   type LockHolder,
 } from '../decide/source-lock.ts'
-import {
-  isProvenDead,
-  assessLiveness,
-  TRUSTED_OBSERVER,
-  type ObserverHealth,
-} from '../decide/liveness.ts'
+import { isProvenDead, assessLiveness, TRUSTED_OBSERVER } from '../decide/liveness.ts'
 import { AlreadyRunningError } from '../model/errors.ts'
 import type { SourceLock } from '../model/source-lock.ts'
 import type { WorkerId } from '../model/id.ts'
@@ -26,13 +21,20 @@ export type SourceLockState = {
   readonly advice: SourceLockDecision
 }
 
-/** Assesses the holder. Missing heartbeats count only after watching for a while: an outage may have just ended. */
-export async function inspectSourceLock(store: Store, lock: SourceLock): Promise<SourceLockState> {
-  const inspectOnce = async (observer?: ObserverHealth): Promise<SourceLockState> =>
-    assessSourceLock(lock, lock.worker === null ? [] : await store.observations(), observer)
-  const state = await inspectOnce()
+/**
+ * Assesses the holder. Missing heartbeats count only after watching for a while: an outage may have just ended.
+ * `observations`: read after the lock, if they were already.
+ */
+export async function inspectSourceLock(
+  store: Store,
+  lock: SourceLock,
+  observations?: readonly WorkerObservation[],
+): Promise<SourceLockState> {
+  if (lock.worker === null) return assessSourceLock(lock, [])
+  const state = assessSourceLock(lock, observations ?? (await store.observations()))
   if (!state.holder || !canBeTaken(state) || isProvenDead(state.holder.evidence)) return state
-  return inspectOnce(await waitForHeartbeats({ store, clock: REAL_CLOCK }))
+  const observer = await waitForHeartbeats({ store, clock: REAL_CLOCK })
+  return assessSourceLock(lock, await store.observations(), observer)
 }
 
 /** Returns true if the holder is dead, as far as can be known: another process may take the lock. */
