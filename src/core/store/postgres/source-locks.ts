@@ -36,7 +36,7 @@ const TAKE_LOCK = sql('source-lock:take')`
            AND EXISTS (SELECT FROM unstuck.worker w WHERE w.id = $4::uuid AND w.heartbeats = $5::int)))
   RETURNING 1
 `
-// What a holder that was killed while it waited left behind.
+// Left behind by a killed supervisor; the next lock holder clears it.
 const FORGET_START = sql('source-lock:forget-start')`
   UPDATE unstuck.source SET next_start_at = NULL, run_now_at = NULL WHERE source = $1
 `

@@ -19,7 +19,7 @@ const TAKE_LOCK = sql('source-lock:take')`
        OR (worker_id = :insteadOf
            AND EXISTS (SELECT 1 FROM worker w WHERE w.id = :insteadOf AND w.heartbeats = :heartbeats)))
 `
-// What a holder that was killed while it waited left behind.
+// Left behind by a killed supervisor; the next lock holder clears it.
 const FORGET_START = sql('source-lock:forget-start')`
   UPDATE source SET next_start_at = NULL, run_now_at = NULL WHERE source = :source
 `

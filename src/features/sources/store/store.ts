@@ -10,7 +10,7 @@ import { storedText } from '../../../core/store/stored-text.ts'
 export type SourceState = {
   readonly source: string
   readonly paused: Paused | null
-  /** When the supervisor that waits starts its command again; null: none waits. One that was killed leaves it to the next holder of its lock, which removes it. */
+  /** When the supervisor that waits starts its command again; null: none waits. Left behind by a killed supervisor; the next lock holder clears it. */
   readonly nextStartAt: Millis | null
   /** It was asked to start at once. */
   readonly isRunNow: boolean
