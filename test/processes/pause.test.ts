@@ -36,7 +36,7 @@ for (const engine of SOME_ENGINES) {
       const { code, data } = await cli(ctx, 'pause', 'stage', '--because', 'their site is down')
       assert.deepEqual([code, data.undo.command], [0, 'unstuck unpause stage'])
       await program.waitForOutput(
-        /stage is paused \(their site is down\) until `unstuck unpause SOURCE`: finishing its pages/,
+        /stage is paused \(their site is down\) until `unstuck unpause stage`: finishing its pages/,
       )
       ctx.openGate('page')
       const a = await waitFor('the release of a', async () => {
@@ -135,7 +135,7 @@ for (const engine of SOME_ENGINES) {
 
       const once = ctx.unstuck('run', 'portal', ...command)
       assert.equal(await once.waitForExit(), 5, once.output)
-      assert.match(once.output, /portal is paused since/)
+      assert.match(once.output, /portal has been paused since/)
       const skipping = ctx.unstuck('run', 'portal', '--if-running', 'skip', ...command)
       assert.equal(await skipping.waitForExit(), 0, skipping.output)
 

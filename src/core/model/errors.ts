@@ -1,3 +1,4 @@
+import { unstuckCommand } from '../../lib/text/shell-command.ts'
 import type { ErrorCode, ErrorData, ErrorJson, Problem } from './error-data.ts'
 import { shortId } from './id.ts'
 import { LIMITS } from './limits.ts'
@@ -101,8 +102,8 @@ export class SourcePausedError extends UnstuckError<'E_SOURCE_PAUSED'> {
     const since = iso(at)
     super(
       'E_SOURCE_PAUSED',
-      `${source} is paused since ${since}: ${because}. Nothing was started. ` +
-        'It can start after `unstuck unpause SOURCE`.',
+      `${source} has been paused since ${since}: ${because}. Nothing was started. ` +
+        `It can start after \`${unstuckCommand('unpause', [source])}\`.`,
       { source, since, because },
     )
   }

@@ -26,6 +26,7 @@ import { planRun } from './planning.ts'
 import { CrawlResources } from './resources.ts'
 import { Slots, type Slot } from './slots.ts'
 import { crawlTarget } from './target.ts'
+import { unstuckCommand } from '../../lib/text/shell-command.ts'
 
 export type WorkerOptions = {
   readonly db: string
@@ -247,7 +248,7 @@ export class CrawlWorker {
   #onPaused(paused: Paused | null): void {
     const { source } = this.#crawl
     const state = paused
-      ? `paused (${paused.because}) until \`unstuck unpause SOURCE\`: finishing its pages in progress`
+      ? `paused (${paused.because}) until \`${unstuckCommand('unpause', [source])}\`: finishing its pages in progress`
       : 'no longer paused'
     this.#options.log(`${source} is ${state}`)
     if (paused) this.#slots.stopAll()

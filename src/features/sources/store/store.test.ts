@@ -126,6 +126,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       const isPaused = (error: unknown): boolean => {
         assert.ok(error instanceof SourcePausedError)
         assert.equal(error.data.because, AUDIT_INFO.because)
+        assert.match(error.message, /^(\S+) has been paused since .* `unstuck unpause \1`\.$/)
         return true
       }
       await assert.rejects(begin(store, worker), isPaused)
