@@ -38,7 +38,7 @@ export function youngSampleJob(store: Store, isYoung: () => boolean): Job {
     name: 'sample-young',
     every: SECOND_MS,
     isReady: isYoung,
-    // Whatever process leads: it may have no work of its own.
+    // Every process that works does it: the leader may have no work of its own.
     run: () => store.takeSample({ unlessWithinMs: 0.9 * SECOND_MS, onlyChanged: true }),
   }
 }

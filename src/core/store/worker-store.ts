@@ -139,7 +139,7 @@ export interface WorkerStore {
    * last one taken. A run without progress for half an hour is sampled once an hour; only the oldest live run is sampled
    * every time, which shows that samples were taken. While one process samples, others return at once.
    * `unlessWithinMs`: does nothing if other workers exist and a sample was taken within this time.
-   * `onlyChanged`: leaves out live runs that have not progressed since their last sample.
+   * `onlyChanged`: leaves out live runs that have not progressed since their last sample, and removes no sample.
    */
   takeSample(options?: { unlessWithinMs?: number; onlyChanged?: boolean }): Promise<void>
   /** Removes old rows, in short transactions. Omitted bounds remove nothing. Returns how many rows were removed. */

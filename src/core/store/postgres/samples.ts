@@ -61,7 +61,7 @@ export function sampleMethods(db: Database): Pick<Store, 'takeSample'> {
           ])
           if (others!.left) return
         }
-        await connection.all(FORGET)
+        if (!onlyChanged) await connection.all(FORGET)
         await connection.all(TAKE, [LAST_STRETCH_MS, IDLE_AFTER_MS, onlyChanged])
       }),
   }

@@ -53,7 +53,7 @@ export function sampleMethods(db: Database): Pick<Store, 'takeSample'> {
       await db.write('sample', (tx) => {
         const now = tx.now()
         const minute = minuteOf(now)
-        tx.run(FORGET, { since: now - (now % 1_000) })
+        if (!onlyChanged) tx.run(FORGET, { since: now - (now % 1_000) })
         const recently = minute - LAST_STRETCH_MS
         const changed = onlyChanged ? 1 : 0
         tx.run(TAKE, { now, recently, changed, hour: hourOf(now), still: now - IDLE_AFTER_MS })

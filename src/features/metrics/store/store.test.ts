@@ -111,6 +111,19 @@ function metricsTests(engine: Engine): void {
     assert.equal(new Set(left.map((one) => Math.floor(one.at / MINUTE_MS))).size, left.length)
   })
 
+  test('a sample of what changed keeps the one that the oldest run has of this second', async () => {
+    await using db = await engine.fresh()
+    const store = await openExtended(db, METRICS_STORE)
+    const still = await enqueueCrawl(store, 1, { source: 'still' })
+    await store.takeSample()
+    await db.advanceClock(MINUTE_MS)
+    await store.takeSample()
+
+    await store.takeSample({ onlyChanged: true })
+
+    assert.equal((await since(store, { run: still })).length, 2)
+  })
+
   test('a run that ended between two samples is taken once more, and then no longer', async () => {
     await using db = await engine.fresh()
     const store = await openExtended(db, METRICS_STORE)
