@@ -1,6 +1,7 @@
 import { DatabaseError, messageOf, UnstuckError } from '../model/errors.ts'
 import type { UnstuckEvent } from '../model/event.ts'
-import type { ClaimId } from '../model/id.ts'
+import type { ClaimedTarget } from '../model/claim.ts'
+import type { ClaimId, RunId } from '../model/id.ts'
 import { emptyStats, recordLatency, type WorkerStats } from '../model/latency.ts'
 import type { Paused } from '../model/run.ts'
 import { sessionGraceMs, type Presence, type Worker } from '../model/worker.ts'
@@ -33,6 +34,7 @@ export class HeartbeatClient {
   readonly #stopped = Promise.withResolvers<void>()
   /** All calls since the process started. */
   readonly #stats: WorkerStats = emptyStats()
+  #run: RunId | null = null
   #lastHeartbeatAt = 0
   #statsSentAt = performance.now()
   #hasNewStats = false
@@ -83,9 +85,15 @@ export class HeartbeatClient {
   }
 
   /** Call with the result of a claim: those that were granted out of those that were requested. */
-  received(requested: readonly ClaimId[], claimed: readonly ClaimId[]): void {
+  received(
+    requested: readonly ClaimId[],
+    claimed: readonly Pick<ClaimedTarget, 'claimId' | 'run'>[],
+  ): void {
     for (const id of requested) this.#requested.delete(id)
-    for (const id of claimed) this.#held.add(id)
+    for (const { claimId, run } of claimed) {
+      this.#held.add(claimId)
+      this.#run = run
+    }
     this.#sendClaims()
   }
 
@@ -153,6 +161,7 @@ export class HeartbeatClient {
       type: 'claims',
       held: [...this.#held],
       requested: [...this.#requested],
+      run: this.#run,
     })
   }
 

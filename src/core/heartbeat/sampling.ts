@@ -32,7 +32,7 @@ export function sampleJob(store: Store): Job {
   }
 }
 
-/** Stores it each second as well, while the work of this process is young: a run of 17 seconds is over before its first minute. */
+/** Stores it each second as well, while the run of this process is young: a run of 17 seconds is over before its first minute. */
 export function youngSampleJob(store: Store, isYoung: () => boolean): Job {
   return {
     name: 'sample-young',

@@ -177,7 +177,7 @@ test('a service that leads nothing sends heartbeats and requests leadership', as
   ])
 })
 
-test('work is sampled each second while it is young, and not again after each target', async () => {
+test('a run is sampled each second while it is young, and not again after it waited for a retry', async () => {
   const { clock, recording, service } = startService()
   recording.isLeader = false
   const sampled = (): number[] =>
@@ -186,8 +186,9 @@ test('work is sampled each second while it is young, and not again after each ta
       .map(([second]) => second)
   const secondsUntil = (from: number, until: number): number[] =>
     Array.from({ length: until - from + 1 }, (_, n) => from + n)
+  let run = newId()
   const hold = (isHeld: boolean): void =>
-    service.receive({ type: 'claims', held: isHeld ? [newId()] : [], requested: [] })
+    service.receive({ type: 'claims', held: isHeld ? [newId()] : [], requested: [], run })
   await service.start()
   await clock.advance(5_000)
   assert.deepEqual(sampled(), [], 'there is no work')
@@ -206,9 +207,16 @@ test('work is sampled each second while it is young, and not again after each ta
   await clock.advance(10_000)
   hold(false)
   await clock.advance(30_000)
+  assert.equal(sampled().length, 119, 'the same run')
+
+  run = newId()
+  hold(true)
+  await clock.advance(10_000)
+  hold(false)
+  await clock.advance(30_000)
   assert.deepEqual(
     sampled().slice(119),
-    secondsUntil(181, 199),
+    secondsUntil(221, 239),
     'the next run, and what ended with it',
   )
   await service.stop()

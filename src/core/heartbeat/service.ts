@@ -3,7 +3,7 @@ import { REAL_CLOCK, type Clock } from '../host/clock.ts'
 import { thisProcess } from '../host/identity.ts'
 import { isUnusable, messageOf, StoreUnavailableError, toUnstuckError } from '../model/errors.ts'
 import type { UnstuckEvent } from '../model/event.ts'
-import { shortId, type ClaimId } from '../model/id.ts'
+import { shortId, type ClaimId, type RunId } from '../model/id.ts'
 import type { WorkerStats } from '../model/latency.ts'
 import { SWEEP_INTERVAL_MS } from '../model/policy.ts'
 import { makePolicyOf } from '../model/policy-of.ts'
@@ -30,7 +30,7 @@ const JOURNAL_HEARTBEAT_EVERY_MS = 10_000
 /** Of several processes that stop together, one takes a last sample. */
 const LAST_SAMPLE_WITHIN_MS = 10_000
 const LAST_SAMPLE_TIMEOUT_MS = 1_000
-/** Work is young for so long after its first claim, if there was none for a while. */
+/** A run is young for so long after this process claimed the first of it. */
 const YOUNG_MS = 2 * 60_000
 const IDLE_MS = 10_000
 
@@ -73,6 +73,8 @@ export class HeartbeatService {
     held: [],
     requested: [],
   }
+  /** The run of the last claim. */
+  #run: RunId | null = null
   #workedAt = -Infinity
   #youngUntil = -Infinity
   #unsentStats: WorkerStats | undefined
@@ -122,7 +124,7 @@ export class HeartbeatService {
   receive(message: ToService): void {
     switch (message.type) {
       case 'claims':
-        this.#noteWork(message.held.length)
+        this.#noteWork(message.held.length, message.run)
         this.#claims = message
         return
       case 'stats':
@@ -133,13 +135,14 @@ export class HeartbeatService {
     }
   }
 
-  #noteWork(held: number): void {
+  #noteWork(held: number, run: RunId | null): void {
     const now = this.#clock.now()
-    if (held > 0 && !this.#isAtWork) this.#youngUntil = now + YOUNG_MS
+    if (run !== this.#run) this.#youngUntil = now + YOUNG_MS
+    this.#run = run
     if (held > 0 || this.#claims.held.length > 0) this.#workedAt = now
   }
 
-  /** Between two targets it is, too. */
+  /** Returns true also between two targets. */
   get #isAtWork(): boolean {
     return this.#claims.held.length > 0 || this.#clock.now() - this.#workedAt < IDLE_MS
   }

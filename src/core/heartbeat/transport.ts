@@ -3,7 +3,7 @@ import { uptimeMs } from '../host/identity.ts'
 import { VERSION } from '../host/version.ts'
 import type { ErrorJson } from '../model/error-data.ts'
 import type { UnstuckEvent } from '../model/event.ts'
-import type { ClaimId, WorkerId } from '../model/id.ts'
+import type { ClaimId, RunId, WorkerId } from '../model/id.ts'
 import type { WorkerStats } from '../model/latency.ts'
 import type { Policy } from '../model/policy.ts'
 import type { PolicyOverrides } from '../model/policy-of.ts'
@@ -42,7 +42,13 @@ export function heartbeatOptions(
 
 export type ToService =
   /** Claims that are held, and those that were requested without a reply yet. Replaces the last message of this type. */
-  | { readonly type: 'claims'; readonly held: ClaimId[]; readonly requested: ClaimId[] }
+  | {
+      readonly type: 'claims'
+      readonly held: ClaimId[]
+      readonly requested: ClaimId[]
+      /** The run of the last claim; null before the first. */
+      readonly run: RunId | null
+    }
   /** All measurements since the process started. */
   | { readonly type: 'stats'; readonly stats: WorkerStats }
   | { readonly type: 'stop' }

@@ -45,7 +45,7 @@ export async function beginRun(
         ? withRetry(tryBegin, signal)
         : retryWhileOverdue(tryBegin, options.policy))
       if (begun.claimed) {
-        heartbeat.received([claimId], [claimId])
+        heartbeat.received([claimId], [begun.claimed])
         return begun
       }
       if ('sourceLock' in begun) {
@@ -86,7 +86,7 @@ export async function reclaim(
     claimed = begun.claimed
     return claimed
   } finally {
-    heartbeat.received([claimId], claimed ? [claimId] : [])
+    heartbeat.received([claimId], claimed ? [claimed] : [])
   }
 }
 

@@ -176,8 +176,7 @@ export class CrawlWorker {
     try {
       claimed = await withRetry(claim, this.#stopping.signal)
     } finally {
-      const received = claimed.map(({ claimId }) => claimId)
-      this.#heartbeat.received(claimIds, received)
+      this.#heartbeat.received(claimIds, claimed)
     }
     for (const one of claimed) this.#slots.run(one, (slot) => this.#workOn(slot))
     return claimed.length > 0

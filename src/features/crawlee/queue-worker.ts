@@ -138,8 +138,7 @@ export class QueueWorker {
       const request = { worker, source, claimIds, isIdle, singleSlot: false }
       claimed = await withRetry(() => heartbeat.measure('claim', () => store.claim(request)))
     } finally {
-      const claimedIds = claimed.map(({ claimId }) => claimId)
-      heartbeat.received(claimIds, claimedIds)
+      heartbeat.received(claimIds, claimed)
     }
     const requests = claimed.map((one) => new ClaimedRequest(store, one))
     for (const request of requests) this.#held.set(request.claim.claimId, request)
