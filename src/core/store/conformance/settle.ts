@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { isDeepStrictEqual } from 'node:util'
 import type { ClaimedTarget } from '../../model/claim.ts'
 import type { Store } from '../store.ts'
 import {
@@ -101,14 +102,23 @@ export function settleTests(engine: Engine): void {
     await using db = await engine.fresh()
     const store = await db.open()
     const worker = await registerWorker(store)
-    const run = await enqueueCrawl(store, 2)
+    const run = await enqueueCrawl(store, [
+      { key: 'a', group: 'CA' },
+      { key: 'b', group: 'TX' },
+    ])
     assertAllOk(await store.release(await claim(store, worker, 2)))
 
     assert.deepEqual(await store.settle(), [], 'its worker lives')
     await store.retireWorker(worker)
     await db.advanceClock(60_000)
     const before = (await store.run(run))!.lastActivityAt
+    const countersRows = () => db.raw(`SELECT * FROM ${db.table('run_counters')}`)
+    const rows = await countersRows()
     assert.deepEqual(await store.settle(), [{ run, status: 'interrupted' }])
+    const written = (await countersRows()).filter(
+      (row) => !rows.some((old) => isDeepStrictEqual(old, row)),
+    )
+    assert.equal(written.length, 1)
     assert.deepEqual(await store.settle(), [])
     assert.equal((await store.liveRun('shop'))?.id, run, 'an interrupted run is live')
     assert.equal((await store.run(run))!.lastActivityAt > before, true, 'it is its last activity')

@@ -49,9 +49,13 @@ const SETTLE = sql('settle')`
     RETURNING r.id AS run, r.status
   ),
   touched AS (
-    -- The interruption is its last activity.
+    -- The interruption is its last activity: the latest of its rows counts. One of no worker, if there is one.
     UPDATE unstuck.run_counters c SET last_activity_at = clock_timestamp()
-      FROM left_alone WHERE c.run_id = left_alone.run
+      FROM left_alone
+     WHERE c.run_id = left_alone.run
+       AND (c.group_name, c.writer) = (
+         SELECT group_name, writer FROM unstuck.run_counters
+          WHERE run_id = left_alone.run ORDER BY writer, group_name LIMIT 1)
   ),
   taken_up AS (
     UPDATE unstuck.run r SET status = 'running', ${TAKEN_UP}

@@ -28,10 +28,11 @@ const INTERRUPT = sql('settle:interrupt')`
           SELECT 1 FROM worker w WHERE w.source = run.source AND ${LIVING}))
   RETURNING id AS run, status
 `
-/** The interruption is its last activity. */
-const TOUCH = sql(
-  'settle:touch',
-)`UPDATE run_counters SET last_activity_at = :now WHERE run_id = :run`
+/** The interruption is its last activity: the latest of its rows counts. */
+const TOUCH = sql('settle:touch')`
+  UPDATE run_counters SET last_activity_at = :now
+   WHERE run_id = :run AND group_name = (SELECT min(group_name) FROM run_counters WHERE run_id = :run)
+`
 /** Whether `settle` would change anything, without asking for the write lock. */
 const UNSETTLED = sql('settle:candidates')`
   SELECT 1 FROM run
