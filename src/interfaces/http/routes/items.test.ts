@@ -41,6 +41,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
         .map((line) => JSON.parse(line).key),
       ['k000448', 'k000449'],
     )
+    await api.get(`${at}?since=1h&after=k000447`, 400)
     await enqueueSingle(store, 'empty')
     assert.equal(await api.get('/api/items/empty'), '')
     assert.match((await api.get('/api/items/emty', 404)).error.message, /Did you mean empty\?/)

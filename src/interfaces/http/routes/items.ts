@@ -44,14 +44,15 @@ export const ITEM_ROUTES = [
     produces: ['application/x-ndjson', 'text/csv', 'application/json'],
     async handle({ params, query, signal, server: { store } }) {
       const { format, limit, group, after } = query
-      // Fails before the response begins.
       await hasItems(store, params.source)
       const run = query.run && runOfSource(await findRun(store, query.run), params.source)
       const ageMs = parseDuration(query.since)
       const since = ageMs === null ? undefined : (await store.now()) - ageMs
       const items = { source: params.source, run, group, since, after }
       const parts = exportItems(store, items, { format, limit })
-      return new Response(streamOf(parts, signal), {
+      // An error in it, as of a bad `after`, still has its status.
+      const first = await nextText(parts)
+      return new Response(streamOf(first, parts, signal), {
         headers: {
           'content-type': TYPES[format],
           'content-disposition': `attachment; filename="${fileName(params.source)}.${format}"`,
@@ -85,23 +86,29 @@ export const ITEM_ROUTES = [
   }),
 ]
 
+type ItemTexts = ReturnType<typeof exportItems>
+
+async function nextText(parts: ItemTexts): Promise<string | undefined> {
+  for (;;) {
+    const { value, done } = await parts.next()
+    if (done) return undefined
+    if (value !== '') return value
+  }
+}
+
 /** Reads at the pace of the caller, one batch in memory. Ends when the caller disconnects. */
 function streamOf(
-  parts: AsyncGenerator<string, number, void>,
+  first: string | undefined,
+  parts: ItemTexts,
   signal: AbortSignal,
 ): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder()
-  const take = async (): Promise<string | undefined> => {
-    for (;;) {
-      const { value, done } = await parts.next()
-      if (done) return undefined
-      if (value !== '') return value
-    }
-  }
+  let read = first
   return new ReadableStream(
     {
       async pull(controller) {
-        const text = signal.aborted ? undefined : await take()
+        const text = signal.aborted ? undefined : (read ?? (await nextText(parts)))
+        read = undefined
         if (text === undefined) controller.close()
         else controller.enqueue(encoder.encode(text))
       },
