@@ -190,7 +190,7 @@ function toActions(
     return makeAction(
       name,
       { confirm: { text: run.source, always: false }, ...text },
-      runCommand(name, run, isAcknowledged),
+      actionCommand(name, run, isAcknowledged),
     )
   })
 }
@@ -309,7 +309,7 @@ function runActionText(name: RunAction, run: Run, isAcknowledged: boolean): Acti
   }
 }
 
-function runCommand(name: RunAction, run: Run, isAcknowledged: boolean): string {
+function actionCommand(name: RunAction, run: Run, isAcknowledged: boolean): string {
   const short = runName(run)
   if (name === 'acknowledge') return unstuckCommand(name, [short], { undo: isAcknowledged })
   if (name === 'unpark') return unstuckCommand(name, [], { run: short })

@@ -73,7 +73,7 @@ export async function readRunName(store: Store, id: RunId): Promise<string> {
 
 /** Finds the run of a source to read: its live run, else its last. */
 export async function findRunOfSource(store: Store, source: string): Promise<Run> {
-  const run = await runOfSource(store, source)
+  const run = await currentRun(store, source)
   if (!run) throw await notFound(store, 'run', source)
   return run
 }
@@ -111,7 +111,7 @@ async function idOrSource<T extends Run | Target>(
   byId: T | null,
 ): Promise<T | Run | null> {
   if (byId?.id === text.toLowerCase()) return byId
-  const bySource = await runOfSource(store, text)
+  const bySource = await currentRun(store, text)
   if (!byId || !bySource || byId.id === bySource.id) return byId ?? bySource
   const what = 'source' in byId ? 'run' : 'target'
   throw new UsageError(
@@ -155,7 +155,7 @@ async function findById<T extends Run | Target>(
 
 type Read<T> = (id: Id) => Promise<T | null>
 
-async function runOfSource(store: Store, source: string): Promise<Run | null> {
+async function currentRun(store: Store, source: string): Promise<Run | null> {
   if (sourceMistake(source) !== null) return null
   return (await store.liveRun(source)) ?? (await runsOf(store, source, 1))[0] ?? null
 }

@@ -95,7 +95,7 @@ export async function hasItems(store: Store, source: string): Promise<boolean> {
 }
 
 /** Returns the id of a run that is named beside a source. */
-export function runOfSource(run: Run, source: string): RunId {
+export function checkRunOfSource(run: Run, source: string): RunId {
   if (run.source === source) return run.id
   throw new UsageError(`Run ${shortId(run.id)} is a run of ${run.source}, not of ${source}.`)
 }

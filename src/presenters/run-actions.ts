@@ -131,7 +131,7 @@ export async function resume(
     sentences.push(
       origin
         ? `It is ${describeOrigin(origin)}, and continues when your own program takes it up.`
-        : (describeWait(run) ??
+        : (describePausedRun(run) ??
             `It continues when its worker starts: \`${await loadWorkCommand(context, run.source)}\`, or \`begin\` in your code.`),
     )
   }
@@ -179,7 +179,7 @@ async function resumeStuckRow(
 }
 
 /** What a run of a paused source waits for; null for any other run. */
-export function describeWait({ paused, source }: Run): string | null {
+export function describePausedRun({ paused, source }: Run): string | null {
   return (
     paused && `It waits until \`${unstuckCommand('unpause', [source])}\`: its source is paused.`
   )
@@ -209,7 +209,7 @@ export async function retry(
   const next = await operatorActions.retry(context, old.id, because)
   const sentences = [
     `Run ${runName(next)} of ${next.source} is queued; it starts run ${id} over.`,
-    `${describeWait(next) ?? 'It begins when a worker starts.'} Saved items stay.`,
+    `${describePausedRun(next) ?? 'It begins when a worker starts.'} Saved items stay.`,
   ]
   // A run that had ended before is unchanged; a live one was failed for the new one.
   const undo = wasLive

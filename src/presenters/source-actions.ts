@@ -9,7 +9,7 @@ import { makeResult, NOTHING_CHANGED, undoByCancel, type ActionResult } from './
 import { makeAction, type ActionText, type AllowedAction } from './allowed-actions.ts'
 import { lastExecution, loadWorkCommand } from './continuation.ts'
 import { formatIn, plural } from './format.ts'
-import { describeWait, enqueueLike, type ActionRequest } from './run-actions.ts'
+import { describePausedRun, enqueueLike, type ActionRequest } from './run-actions.ts'
 import { loadSource, sourceView, type SourceReport } from './sources.ts'
 
 /** Operator actions on one source, for all interfaces. None of them starts a process. */
@@ -112,7 +112,7 @@ export async function enqueue(
     targets: 0,
     sentences: [
       `${what}.`,
-      describeWait({ ...report.run!, paused: report.state.paused }) ??
+      describePausedRun({ ...report.run!, paused: report.state.paused }) ??
         'It begins when a worker takes it up.',
     ],
     undo: run && undoByCancel(run, 'Cancel it'),

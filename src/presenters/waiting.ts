@@ -23,7 +23,7 @@ export async function logWaits(
     for (const { worker, evidence } of unheard.filter(isLate)) {
       if (evidence.heartbeatAgeMs >= evidence.leaseMs) continue
       const targets = (await store.claimsOf(worker.id, null, TARGETS_MAX)).length
-      if (targets > 0) log(describeWait(evidence, targets))
+      if (targets > 0) log(describeSilentWorker(evidence, targets))
     }
     await sleep(EVERY_MS, undefined, { signal, ref: false })
     const before = new Map(
@@ -47,7 +47,7 @@ function isLate({ evidence }: WorkerObservation): boolean {
 }
 
 /** Describes for whom a worker waits, for how long, why, and what shortens it. */
-function describeWait(evidence: Evidence, targets: number): string {
+function describeSilentWorker(evidence: Evidence, targets: number): string {
   const { heartbeatAgeMs, leaseMs } = evidence
   return (
     `waiting for ${formatProcess(evidence)}, which holds ${plural(targets, 'target')}: last heartbeat ${humanizeAgo(heartbeatAgeMs)}. ` +

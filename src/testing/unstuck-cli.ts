@@ -4,7 +4,7 @@ import process from 'node:process'
 import { PassThrough, Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { nearestConfig } from '../lib/files/config-file.ts'
-import { reportError, runCommand } from '../interfaces/cli/main.ts'
+import { reportError, runCli } from '../interfaces/cli/main.ts'
 import type { Streams } from '../interfaces/cli/output.ts'
 
 const BIN = fileURLToPath(new URL('../../bin/unstuck.js', import.meta.url))
@@ -103,7 +103,7 @@ async function callCommand(
   process.chdir(cwd)
   replaceEnv({ ...cleanEnv(), ...env })
   try {
-    const code = await runCommand(args, streams).catch((error: unknown) =>
+    const code = await runCli(args, streams).catch((error: unknown) =>
       reportError(error, args, streams),
     )
     return { code, ...written }

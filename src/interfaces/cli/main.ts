@@ -20,7 +20,7 @@ import { makeProgram } from './program.ts'
 export async function main(argv: string[]): Promise<void> {
   onClosedStdout(false)
   try {
-    process.exitCode = await runCommand(argv, process)
+    process.exitCode = await runCli(argv, process)
     if (isCompletion(argv)) process.exit()
   } catch (error) {
     process.exitCode = reportError(error, argv, process)
@@ -30,7 +30,7 @@ export async function main(argv: string[]): Promise<void> {
 }
 
 /** Parses the arguments and runs one command. Returns its exit code. */
-export async function runCommand(argv: readonly string[], streams: Streams): Promise<number> {
+export async function runCli(argv: readonly string[], streams: Streams): Promise<number> {
   if (isCompletion(argv)) {
     const { printCompletion } = await import('./completion/complete.ts')
     await printCompletion(argv.slice(1), streams)
@@ -45,7 +45,7 @@ export async function runCommand(argv: readonly string[], streams: Streams): Pro
   return exitCode
 }
 
-/** Writes an error that `runCommand` has thrown to stderr. Returns the exit code. */
+/** Writes an error that `runCli` has thrown to stderr. Returns the exit code. */
 export function reportError(error: unknown, argv: readonly string[], streams: Streams): number {
   return isHelp(error)
     ? helpExitCode(error)

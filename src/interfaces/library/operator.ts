@@ -28,7 +28,7 @@ import {
   findTargets,
 } from '../../presenters/find.ts'
 import { presentHistory, readHistory } from '../../presenters/history.ts'
-import { hasItems, listItems, runOfSource } from '../../presenters/items.ts'
+import { hasItems, listItems, checkRunOfSource } from '../../presenters/items.ts'
 import { loadOverview, presentOverview } from '../../presenters/overview.ts'
 import { toJson } from '../../presenters/presented.ts'
 import type * as records from '../../presenters/records.ts'
@@ -139,7 +139,7 @@ export class Operator {
       if (after === undefined) await hasItems(this.store, name)
       const query = {
         source: name,
-        run: run === undefined ? undefined : runOfSource(await this.#run(run), name),
+        run: run === undefined ? undefined : checkRunOfSource(await this.#run(run), name),
         // The store takes an empty name for "no group".
         group: group === null ? '' : group,
         since: await this.#since(since),

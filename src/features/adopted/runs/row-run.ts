@@ -112,12 +112,12 @@ function toRun(
     paused: null,
     lastActivityAt: lastActivityAt ?? createdAt,
     counts: {
-      ...toCounts({ [targetStatusOf(mapping, row)]: 1 }),
+      ...rowCounts({ [targetStatusOf(mapping, row)]: 1 }),
       pages: row.target.page,
       itemsNew: row.extracted,
       skipped: row.skipped,
     },
-    progress: progressOf(row),
+    progress: rowProgress(row),
     resumes: 0,
     retries: 0,
     retryOf: null,
@@ -138,7 +138,7 @@ export function toTableRun(
   rows: readonly AdoptedRow[],
   now: Millis,
 ): Run {
-  const targets = toCounts(countByTargetStatus(mapping, counts)).targets
+  const targets = rowCounts(countByTargetStatus(mapping, counts)).targets
   const open = targets.planned + targets.in_progress
   const all = TARGET_STATUSES.reduce((sum, status) => sum + targets[status], 0)
   const oldest = rows[0] ? oldestTimeOf(rows[0]) : null
@@ -161,7 +161,7 @@ export function toTableRun(
     acknowledgedAt: null,
     paused: null,
     lastActivityAt,
-    counts: toCounts(targets),
+    counts: rowCounts(targets),
     progress: { done: targets.done, total: all },
     resumes: 0,
     retries: 0,
@@ -198,7 +198,7 @@ export function countByTargetStatus(
 }
 
 /** Returns counts with nothing but targets. */
-export function toCounts(targets: Partial<Record<TargetStatus, number>>): Counts {
+export function rowCounts(targets: Partial<Record<TargetStatus, number>>): Counts {
   const none = { planned: 0, in_progress: 0, done: 0, failed: 0, stuck: 0, parked: 0 }
   return {
     targets: { ...none, ...targets },
@@ -275,7 +275,7 @@ function hasCheckpoint(row: AdoptedRow, { hasCheckpointFile }: CallbackResults):
   return row.hasCheckpoint || hasCheckpointFile
 }
 
-function progressOf({ done, total }: AdoptedRow): Run['progress'] {
+function rowProgress({ done, total }: AdoptedRow): Run['progress'] {
   if (done === null && total === null) return null
   return { done: done ?? 0, total }
 }

@@ -14,7 +14,7 @@ import type {
   TargetFilter,
 } from '../../../core/store/store.ts'
 import type { Mapping } from '../mapping.ts'
-import { countByTargetStatus, type ResolvedRow, toCounts } from './row-run.ts'
+import { countByTargetStatus, type ResolvedRow, rowCounts } from './row-run.ts'
 import type { AdoptedRows } from './rows.ts'
 import { runStatusOf } from './status-mapping.ts'
 import type { RunId } from '../../../core/model/id.ts'
@@ -128,7 +128,7 @@ export async function countsByGroup(
   return [...groups]
     .map(([group, counts]) => ({
       group,
-      counts: toCounts(countByTargetStatus(table.mapping, counts)),
+      counts: rowCounts(countByTargetStatus(table.mapping, counts)),
     }))
     .sort((a, b) => ((a.group ?? '') < (b.group ?? '') ? -1 : 1))
 }

@@ -6,7 +6,7 @@ import { planRun } from '../../../core/worker/planning.ts'
 import type { Run } from '../../../core/model/run.ts'
 import { similarSource } from '../../../presenters/find.ts'
 import { unstuckCommand } from '../../../lib/text/shell-command.ts'
-import { describeWait, enqueueSource as queue } from '../../../presenters/run-actions.ts'
+import { describePausedRun, enqueueSource as queue } from '../../../presenters/run-actions.ts'
 import { runView } from '../../../presenters/view.ts'
 import { defineCommand, type CliContext } from '../../../contracts/command.ts'
 import { argument, option } from '../../../contracts/options.ts'
@@ -34,7 +34,7 @@ export const command = defineCommand({
         const targets =
           run.plannedAt === null ? '' : ` with ${total} ${total === 1 ? 'target' : 'targets'}`
         writer.line(`Run ${shortId(run.id)} of ${run.source} is queued${targets}.`)
-        const wait = describeWait(run)
+        const wait = describePausedRun(run)
         if (wait !== null) writer.paragraph(wait)
       },
     }

@@ -2,7 +2,7 @@ import type { Store } from '../../../core/store/store.ts'
 import { shellWord } from '../../../lib/text/shell-command.ts'
 import { findRun } from '../../../presenters/find.ts'
 import { exportItems, ITEM_FORMATS } from '../../../presenters/item-export.ts'
-import { hasItems, runOfSource, type ItemQuery } from '../../../presenters/items.ts'
+import { hasItems, checkRunOfSource, type ItemQuery } from '../../../presenters/items.ts'
 import { defineCommand } from '../../../contracts/command.ts'
 import { argument, defaultsTo, option, SHARED_OPTIONS } from '../../../contracts/options.ts'
 import { describeUnknownGroups } from '../unknown-groups.ts'
@@ -30,7 +30,7 @@ export const command = defineCommand({
     const run = options.run === undefined ? null : await findRun(store, options.run, itemsOfRun)
     const query: ItemQuery = {
       source,
-      run: run === null ? undefined : runOfSource(run, source),
+      run: run === null ? undefined : checkRunOfSource(run, source),
       group,
       since: since === undefined ? undefined : (await store.now()) - since,
       after,

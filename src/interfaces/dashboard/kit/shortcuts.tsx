@@ -78,7 +78,7 @@ function useKeys(isOn: boolean): void {
       if (!isOn && event.key !== '?') return
       const { command, afterG } = readKey(event.key, performance.now() - gAt < CHORD_MS)
       gAt = afterG ? performance.now() : -Infinity
-      if (command && runCommand(command)) event.preventDefault()
+      if (command && applyShortcut(command)) event.preventDefault()
     }
     document.addEventListener('keydown', press)
     return () => document.removeEventListener('keydown', press)
@@ -86,7 +86,7 @@ function useKeys(isOn: boolean): void {
 }
 
 /** Whether the key had a meaning here; if not, the browser's own counts. */
-function runCommand(command: KeyCommand): boolean {
+function applyShortcut(command: KeyCommand): boolean {
   switch (command.do) {
     case 'search':
       return focusOn(document.querySelector<HTMLInputElement>('main input[type=search]'))

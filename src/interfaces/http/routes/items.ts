@@ -3,7 +3,7 @@ import { parseDuration } from '../../../core/model/time.ts'
 import { findRun } from '../../../presenters/find.ts'
 import { exportItems, ITEM_FORMATS, type ItemFormat } from '../../../presenters/item-export.ts'
 import { previewItem } from '../../../presenters/item-preview.ts'
-import { hasItems, latestItems, runOfSource } from '../../../presenters/items.ts'
+import { hasItems, latestItems, checkRunOfSource } from '../../../presenters/items.ts'
 import { defineRoute } from '../../../contracts/route.ts'
 import { duration, runRef, source, text } from '../request-fields.ts'
 
@@ -45,7 +45,7 @@ export const ITEM_ROUTES = [
     async handle({ params, query, signal, server: { store } }) {
       const { format, limit, group, after } = query
       await hasItems(store, params.source)
-      const run = query.run && runOfSource(await findRun(store, query.run), params.source)
+      const run = query.run && checkRunOfSource(await findRun(store, query.run), params.source)
       const ageMs = parseDuration(query.since)
       const since = ageMs === null ? undefined : (await store.now()) - ageMs
       const items = { source: params.source, run, group, since, after }
@@ -79,7 +79,7 @@ export const ITEM_ROUTES = [
     response: 'itemPreviews',
     async handle({ params, query, server: { store } }) {
       const run = query.run === undefined ? null : await findRun(store, query.run)
-      if (run) runOfSource(run, params.source)
+      if (run) checkRunOfSource(run, params.source)
       const items = await latestItems(store, params.source, run, query.limit)
       return { items: items.map(previewItem) }
     },
