@@ -1,7 +1,7 @@
 import { runName } from '../core/model/traits.ts'
 import type { Run } from '../core/model/run.ts'
 import type { Target } from '../core/model/target.ts'
-import type { Store, TargetFilter } from '../core/store/store.ts'
+import type { Listing } from '../core/store/store.ts'
 import { flex, left, makeTable, right, type Table } from '../lib/text/sentence.ts'
 import { unstuckCommand } from '../lib/text/shell-command.ts'
 import { formatTargetStatus, formatRunId } from './format.ts'
@@ -9,24 +9,11 @@ import type { PresentedList } from './presented.ts'
 import type { Target as TargetView } from './records.ts'
 import { targetView } from './view.ts'
 
-export type TargetList = {
-  readonly run: Run
-  readonly targets: readonly Target[]
-  readonly next: string | null
-}
-
-/** Returns the targets of a run that match, oldest first. */
-export async function listTargets(
-  store: Store,
-  run: Run,
-  filter: TargetFilter,
-): Promise<TargetList> {
-  const { items, next } = await store.targets(run.id, filter)
-  return { run, targets: items, next }
-}
-
 /** `targets`. */
-export function presentTargets({ run, targets, next }: TargetList): PresentedList<TargetView> {
+export function presentTargets(
+  run: Run,
+  { items: targets, next }: Listing<Target>,
+): PresentedList<TargetView> {
   const id = runName(run)
   const title = `Run ${id} of ${run.source}`
   const more = `There are more: add \`--after ${next}\`, or a higher \`--limit\`.`

@@ -37,7 +37,7 @@ import { loadRunReport, presentRun } from '../../presenters/run.ts'
 import { listRuns } from '../../presenters/runs.ts'
 import * as sourceActions from '../../presenters/source-actions.ts'
 import * as targetActions from '../../presenters/target-actions.ts'
-import { listTargets, presentTargets } from '../../presenters/targets.ts'
+import { presentTargets } from '../../presenters/targets.ts'
 import { itemView, runView } from '../../presenters/view.ts'
 import { workerViews } from '../../presenters/workers.ts'
 import { ABORTABLE, FIELDS, RUN, RUNS, SOURCE, TARGET, TARGETS } from './option-fields.ts'
@@ -119,13 +119,14 @@ export class Operator {
   readonly targets: Unstuck['targets'] = (run, options = {}) =>
     this.#list('targets()', { run: [run, RUN] }, options, FIELDS.targets, async (page) => {
       const { status, group } = options
-      const list = await listTargets(this.store, await this.#run(run), {
+      const found = await this.#run(run)
+      const list = await this.store.targets(found.id, {
         ...page,
         statuses: status === undefined ? undefined : [status].flat(),
         // The store takes an empty name for "no group".
         group: group === null ? '' : group,
       })
-      return presentTargets(list).view
+      return presentTargets(found, list).view
     })
 
   items<D = unknown>(

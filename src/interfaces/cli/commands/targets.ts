@@ -6,7 +6,7 @@ import { TARGET_STATUSES } from '../../../core/model/target.ts'
 import type { Store, TargetFilter } from '../../../core/store/store.ts'
 import { safeJson } from '../../../lib/text/safe-text.ts'
 import { findRun } from '../../../presenters/find.ts'
-import { listTargets, presentTargets } from '../../../presenters/targets.ts'
+import { presentTargets } from '../../../presenters/targets.ts'
 import { describeUnknownGroups } from '../unknown-groups.ts'
 
 const PAGE_SIZE = 50
@@ -39,7 +39,7 @@ export const command = defineCommand({
     const filter = { statuses: status.length > 0 ? status : undefined, group, after }
     if (!format) {
       const page = { ...filter, limit: limit ?? PAGE_SIZE }
-      return presentList(presentTargets(await listTargets(store, run, page)))
+      return presentList(presentTargets(run, await store.targets(run.id, page)))
     }
     for await (const text of jsonLines(store, run, filter, limit ?? Infinity))
       await output.write(text)
@@ -56,7 +56,7 @@ async function* jsonLines(
   let { after } = filter
   for (let left = max; left > 0; left -= BATCH_SIZE) {
     const page = { ...filter, after, limit: Math.min(BATCH_SIZE, left) }
-    const { items, next } = presentTargets(await listTargets(store, run, page)).view
+    const { items, next } = presentTargets(run, await store.targets(run.id, page)).view
     yield items.map((item) => `${safeJson(item)}\n`).join('')
     if (next === null) return
     after = next

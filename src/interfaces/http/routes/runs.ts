@@ -9,7 +9,7 @@ import { measureProgress, presentProgress, PROGRESS_BY } from '../../../presente
 import { toJson } from '../../../presenters/presented.ts'
 import { loadRunReport, presentRun } from '../../../presenters/run.ts'
 import { findRun } from '../../../presenters/find.ts'
-import { listTargets, presentTargets } from '../../../presenters/targets.ts'
+import { presentTargets } from '../../../presenters/targets.ts'
 import { runView } from '../../../presenters/view.ts'
 import { defineRoute } from '../../../contracts/route.ts'
 import * as common from '../request-fields.ts'
@@ -103,14 +103,14 @@ export const RUN_ROUTES = [
     async handle({ params, query, server: { store } }) {
       const run = await findRun(store, params.run, 'targets')
       const { status, group, q, limit, after } = query
-      const list = await listTargets(store, run, {
+      const list = await store.targets(run.id, {
         statuses: status.length > 0 ? status : undefined,
         group,
         search: q || undefined,
         limit,
         after,
       })
-      return presentTargets(list).view
+      return presentTargets(run, list).view
     },
   }),
 ]
