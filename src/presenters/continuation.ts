@@ -78,12 +78,6 @@ function workContinuation(work: LastWork | null, folder: string | undefined): Co
   return { command, host: isHere ? null : work.host }
 }
 
-/** Returns the command that works on a crawl, as it was last called. */
-export async function loadWorkCommand(context: Reader, source: string): Promise<string> {
-  const work = await loadLastWork(context.store, [source])
-  return workContinuation(work.get(source) ?? null, context.folder).command
-}
-
 /** Keeps how this process works on a crawl: the command to name when it has stopped. */
 export async function recordWorkCommand(
   store: Store,

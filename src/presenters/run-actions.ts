@@ -12,7 +12,7 @@ import { describeOrigin, runName } from '../core/model/traits.ts'
 import { unstuckCommand } from '../lib/text/shell-command.ts'
 import { assessRun } from '../core/recovery/assess.ts'
 import type { ActionContext, OperatorContext } from '../core/recovery/context.ts'
-import { loadWorkCommand } from './continuation.ts'
+import { describeContinuation, loadLastStart } from './continuation.ts'
 import { plural } from './format.ts'
 import {
   makeResult,
@@ -21,10 +21,7 @@ import {
   undoByCancel,
   undoByRevert,
 } from './action-result.ts'
-import { RefusedError, UsageError } from '../core/model/errors.ts'
-import { checkSource } from '../lib/validate/source.ts'
-import type { Store } from '../core/store/store.ts'
-import type { SourcePolicies } from './policy-settings.ts'
+import { RefusedError } from '../core/model/errors.ts'
 import { requeueStuckRow } from './stuck-rows.ts'
 
 /** Operator actions on one run, for all interfaces: the action, its sentences, and how to revert it. */
@@ -131,8 +128,7 @@ export async function resume(
     sentences.push(
       origin
         ? `It is ${describeOrigin(origin)}, and continues when your own program takes it up.`
-        : (describePausedRun(run) ??
-            `It continues when its worker starts: \`${await loadWorkCommand(context, run.source)}\`, or \`begin\` in your code.`),
+        : (describePausedRun(run) ?? describeContinuation(run, await loadLastStart(context, run))),
     )
   }
   if (reopened && dryRun && run.traits.origin) sentences.push(NO_UNDO)
@@ -272,42 +268,4 @@ export async function revert(
     undo: canUndo ? undoByCancel(run, 'Cancel it again') : null,
     command: unstuckCommand('revert', [short], { because }),
   })
-}
-
-/** It is passed in an environment variable, whose limit on Linux is 128 KB. */
-const INPUT_MAX = 100_000
-
-/** Queues a run of a source, a crawl if its last run was one. `input`: any JSON, for its command. */
-export async function enqueueSource(
-  store: Store,
-  settings: SourcePolicies,
-  source: string,
-  input: unknown,
-): Promise<Run> {
-  checkSource(source)
-  if (Buffer.byteLength(JSON.stringify(input) ?? '') > INPUT_MAX) {
-    throw new UsageError(
-      'The input is larger than 100 KB. Put it into a file, and its path into the input.',
-    )
-  }
-  const [last] = (await store.runs({ source, limit: 1 })).items
-  if (last && isOwnCrawl(last)) {
-    if (input === null) return enqueueLike(store, last)
-    throw new UsageError(`${source} is a crawl: it takes no input, its targets are in its module.`)
-  }
-  const id = newId()
-  await store.enqueue({ id, source, kind: 'single', policy: settings.policyFor(source), input })
-  return (await store.run(id))!
-}
-
-/** Its targets are planned by the worker that has its module. */
-function isOwnCrawl({ kind, traits }: Run): boolean {
-  return kind === 'crawl' && traits.origin === null && traits.items === 'items'
-}
-
-/** Queues a run of the same source, kind and policy. */
-export async function enqueueLike(store: Store, { source, kind, policy }: Run): Promise<Run> {
-  const id = newId()
-  await store.enqueue({ id, source, kind, policy })
-  return (await store.run(id))!
 }

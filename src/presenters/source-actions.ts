@@ -1,15 +1,23 @@
-import { AlreadyRunningError, NotFoundError, RefusedError } from '../core/model/errors.ts'
-import { shortId } from '../core/model/id.ts'
+import {
+  AlreadyRunningError,
+  NotFoundError,
+  RefusedError,
+  UsageError,
+} from '../core/model/errors.ts'
+import { newId, shortId } from '../core/model/id.ts'
 import { isLive, type Run } from '../core/model/run.ts'
 import { describeOrigin } from '../core/model/traits.ts'
 import type { ActionContext } from '../core/recovery/context.ts'
+import type { Store } from '../core/store/store.ts'
 import { SOURCE_STORE } from '../features/sources/store/store.ts'
 import { runCommand, unstuckCommand } from '../lib/text/shell-command.ts'
+import { checkSource } from '../lib/validate/source.ts'
 import { makeResult, NOTHING_CHANGED, undoByCancel, type ActionResult } from './action-result.ts'
 import { makeAction, type ActionText, type AllowedAction } from './allowed-actions.ts'
-import { lastExecution, loadWorkCommand } from './continuation.ts'
+import { continuationOf, loadLastStart } from './continuation.ts'
 import { formatIn, plural } from './format.ts'
-import { describePausedRun, enqueueLike, type ActionRequest } from './run-actions.ts'
+import type { SourcePolicies } from './policy-settings.ts'
+import { describePausedRun, type ActionRequest } from './run-actions.ts'
 import { loadSource, sourceView, type SourceReport } from './sources.ts'
 
 /** Operator actions on one source, for all interfaces. None of them starts a process. */
@@ -92,17 +100,55 @@ function describeLive({ id, kind, counts }: Run, paused: boolean): string[] {
     : [`${plural(held, 'target')} in progress: released after the current page.`]
 }
 
+/** It is passed in an environment variable, whose limit on Linux is 128 KB. */
+const INPUT_MAX = 100_000
+
+/** Queues a run of a source, a crawl if its last run was one. `input`: any JSON, for its command. */
+export async function enqueueSource(
+  store: Store,
+  settings: SourcePolicies,
+  source: string,
+  input: unknown,
+): Promise<Run> {
+  checkSource(source)
+  if (Buffer.byteLength(JSON.stringify(input) ?? '') > INPUT_MAX) {
+    throw new UsageError(
+      'The input is larger than 100 KB. Put it into a file, and its path into the input.',
+    )
+  }
+  const last = (await store.liveRun(source)) ?? (await store.runs({ source, limit: 1 })).items[0]
+  const refusal = last ? refuseEnqueue(last) : null
+  if (refusal) throw refusal
+  const crawl = last?.kind === 'crawl' && last.traits.origin === null ? last : null
+  if (crawl && input !== null)
+    throw new UsageError(`${source} is a crawl: it takes no input, its targets are in its module.`)
+  const id = newId()
+  // The crawl's own settings are in its module: its last run has them.
+  const policy = crawl?.policy ?? settings.policyFor(source)
+  await store.enqueue({ id, source, kind: crawl ? 'crawl' : 'single', policy, input })
+  return (await store.run(id))!
+}
+
+/** Why no run can be queued after this one, the live or last one of its source. Rows of a table of your own block nothing. */
+function refuseEnqueue({ id, source, status, traits }: Run): Error | null {
+  if (traits.origin !== null) return null
+  if (traits.items !== 'items') return new RefusedError(`Only its own program can start ${source}.`)
+  return isLive(status) ? new AlreadyRunningError(source, id, `which is ${status}`) : null
+}
+
 /** Queues a run like the last one, for a worker that runs or will be started. */
 export async function enqueue(
-  context: ActionContext,
+  context: ActionContext & { readonly settings: SourcePolicies },
   source: string,
   { dryRun }: ActionRequest,
 ): Promise<ActionResult> {
-  const { store } = context
+  const { store, settings } = context
   const report = await loadSource(store, source)
-  const refusal = refuseEnqueue(report)
+  const refusal = refuseEnqueueAgain(report)
   if (refusal) throw refusal
-  const run = dryRun ? null : await enqueueLike(store, report.run!)
+  // Lists leave a long input out.
+  const { input } = (await store.run(report.run!.id))!
+  const run = dryRun ? null : await enqueueSource(store, settings, source, input)
   const what = run
     ? `Run ${shortId(run.id)} of ${source} is queued`
     : `A run of ${source} would be queued`
@@ -116,19 +162,20 @@ export async function enqueue(
         'It begins when a worker takes it up.',
     ],
     undo: run && undoByCancel(run, 'Cancel it'),
-    command: unstuckCommand('enqueue', [source]),
+    command: enqueueCommand(source, input),
   })
 }
 
-function refuseEnqueue(report: SourceReport): Error | null {
+/** There must be a run to repeat. */
+function refuseEnqueueAgain(report: SourceReport): Error | null {
   const { run, state } = report
-  const adopted = refuseAdopted(report, 'queue')
-  if (adopted) return adopted
-  if (run === null || run.traits.items !== 'items')
-    return new RefusedError(`Only its own program can start ${state.source}.`)
-  return isLive(run.status)
-    ? new AlreadyRunningError(run.source, run.id, `which is ${run.status}`)
-    : null
+  if (run === null) return new RefusedError(`${state.source} has not run yet.`)
+  return refuseAdopted(report, 'queue') ?? refuseEnqueue(run)
+}
+
+function enqueueCommand(source: string, input: unknown): string {
+  const text = input === null ? undefined : JSON.stringify(input)
+  return unstuckCommand('enqueue', [source], { input: text })
 }
 
 /** Asks the supervisor that waits for the next start to start now. Starts no process. */
@@ -182,16 +229,14 @@ async function refuseWithoutSupervisor(
 ): Promise<NotFoundError | null> {
   const { source, nextStartAt } = state
   if (nextStartAt !== null) return null
-  const last = run && run.kind === 'single' ? await lastExecution(context.store, run) : null
-  const start =
-    run?.kind === 'crawl'
-      ? await loadWorkCommand(context, source)
-      : runCommand(source, last?.command ?? ['COMMAND'])
-  const queue = unstuckCommand('enqueue', [run?.kind === 'crawl' ? 'MODULE' : source])
-  return new NotFoundError(
-    `supervisor that waits to start ${source}`,
-    `Start it with \`${start}\`, or queue it for a worker that runs with \`${queue}\`.`,
-  )
+  const last = run && continuationOf(run, await loadLastStart(context, run))
+  const start = last?.command ?? runCommand(source, ['COMMAND'])
+  const queue = unstuckCommand('enqueue', [source])
+  const hint =
+    run?.traits.items === 'datasets'
+      ? `Only its own program can start ${source}.`
+      : `Start it with \`${start}\`, or queue it for a worker that runs with \`${queue}\`.`
+  return new NotFoundError(`supervisor that waits to start ${source}`, hint)
 }
 
 function undoBy(name: 'pause' | 'unpause', source: string): ActionResult['undo'] {
@@ -212,7 +257,7 @@ export function sourceActions(report: SourceReport): AllowedAction[] {
   const { source } = state
   const names = [
     refuseRunNow(report) === null && state.nextStartAt !== null && ('run-now' as const),
-    state.nextStartAt === null && refuseEnqueue(report) === null && ('enqueue' as const),
+    state.nextStartAt === null && refuseEnqueueAgain(report) === null && ('enqueue' as const),
     state.paused ? ('unpause' as const) : refuseAdopted(report, '') === null && ('pause' as const),
   ]
   return names.flatMap((name) =>
@@ -225,7 +270,9 @@ export function sourceActions(report: SourceReport): AllowedAction[] {
             ...TEXTS[name](source),
             call: { path: pathOf(source, name) },
           },
-          unstuckCommand(name, [source]),
+          name === 'enqueue'
+            ? enqueueCommand(source, report.run!.input)
+            : unstuckCommand(name, [source]),
         ),
   )
 }

@@ -16,7 +16,6 @@ import { acknowledge } from '../../presenters/acknowledge.ts'
 import { actionResultView, type ActionResult } from '../../presenters/action-result.ts'
 import { cleanByPlan, recoverByPlan } from '../../presenters/apply-plan.ts'
 import { loadSummary } from '../../presenters/cleaning.ts'
-import { enqueueSource } from '../../presenters/run-actions.ts'
 import { presentExplanation } from '../../presenters/explain.ts'
 import {
   findRun,
@@ -80,7 +79,9 @@ export class Operator {
   readonly enqueue: Unstuck['enqueue'] = (source, options = {}) =>
     this.call('enqueue()', { source: [source, SOURCE] }, options, FIELDS.enqueue, async () => {
       const { input = null } = options
-      return runView(await enqueueSource(this.store, this.settings, nameOf(source), input))
+      return runView(
+        await sourceActions.enqueueSource(this.store, this.settings, nameOf(source), input),
+      )
     })
 
   readonly status: Unstuck['status'] = (options = {}) =>

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { newId } from '../../../core/model/id.ts'
+import { DEFAULT_POLICY } from '../../../core/model/policy.ts'
 import { open } from '../../../index.ts'
 import { collectFacts, OrphanTracker } from '../../../features/alerts/facts.ts'
 import { SOURCE_STORE } from '../../../features/sources/store/store.ts'
@@ -120,6 +122,44 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       const { run } = await api.post('/api/sources/shop/enqueue')
       const { kind, plannedAt, status } = (await store.run(run.id))!
       assert.deepEqual([kind, plannedAt, status], ['crawl', null, 'queued'])
+    })
+
+    test('a command is queued with the input of its last run and the policy of the config', async () => {
+      await using api = await createApiClient({ engine })
+      const { store } = api.ctx
+      const input = { month: '2026-10', note: 'x'.repeat(2_000) }
+      const policy = { ...DEFAULT_POLICY, retries: 99 }
+      await store.enqueue({ id: newId(), source: 'report', kind: 'single', policy, input })
+      await api.post('/api/runs/report/cancel')
+
+      const { run, command } = await api.post('/api/sources/report/enqueue')
+
+      const queued = (await store.run(run.id))!
+      assert.deepEqual([queued.input, queued.policy.retries], [input, DEFAULT_POLICY.retries])
+      assert.equal(command, `unstuck enqueue report '--input=${JSON.stringify(input)}'`)
+    })
+
+    test('no interface queues a run for a crawler that starts its own', async () => {
+      await using api = await createApiClient({ engine })
+      const { store, database, folder } = api.ctx
+      const own = { id: newId(), source: 'shop', kind: 'crawl', policy: DEFAULT_POLICY } as const
+      await store.enqueue({ ...own, profile: 'requests' })
+      await api.post('/api/runs/shop/cancel')
+
+      for (const [path, body] of [
+        ['/api/sources/shop/enqueue', {}],
+        ['/api/runs', { source: 'shop' }],
+      ] as const) {
+        const { error } = await api.post(path, body, 409)
+        assert.match(error.message, /Only its own program can start shop\./)
+      }
+      const { code, stderr } = await unstuck(['enqueue', 'shop', '--db', database.url], {
+        cwd: folder,
+      })
+      assert.equal(code, 1)
+      assert.match(stderr, /E_REFUSED: Only its own program can start shop\./)
+      const none = await api.post('/api/sources/shop/run-now', {}, 404)
+      assert.match(none.error.message, /Only its own program can start shop\.$/)
     })
 
     test('the library pauses and unpauses, and begins nothing meanwhile', async () => {

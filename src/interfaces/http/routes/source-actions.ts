@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import { defineRoute } from '../../../contracts/route.ts'
 import type { OperatorContext } from '../../../core/recovery/context.ts'
 import { actionResultView, type ActionResult } from '../../../presenters/action-result.ts'
+import type { SourcePolicies } from '../../../presenters/policy-settings.ts'
 import type { ActionRequest } from '../../../presenters/run-actions.ts'
 import { enqueue, pause, runNow, unpause } from '../../../presenters/source-actions.ts'
 import { because, source } from '../request-fields.ts'
@@ -23,7 +24,11 @@ export const SOURCE_ACTION_ROUTES = [
 ]
 
 function sourceActionRoute(
-  act: (context: OperatorContext, source: string, request: ActionRequest) => Promise<ActionResult>,
+  act: (
+    context: OperatorContext & { readonly settings: SourcePolicies },
+    source: string,
+    request: ActionRequest,
+  ) => Promise<ActionResult>,
   verb: string,
   summary: string,
 ) {
@@ -32,7 +37,7 @@ function sourceActionRoute(
     params: v.strictObject({ source }),
     body: v.strictObject({ dryRun: v.optional(v.boolean(), false), because }),
     response: 'actionResult',
-    handle: async ({ params, body, context }) =>
-      actionResultView(await act(context, params.source, body)),
+    handle: async ({ params, body, context, server: { settings } }) =>
+      actionResultView(await act({ ...context, settings }, params.source, body)),
   })
 }
