@@ -29,11 +29,13 @@ type RecoverySelection = {
   readonly sources?: readonly string[] | undefined
   readonly groups?: readonly string[] | undefined
   readonly signal?: AbortSignal | undefined
+  /** Processes of earlier copies are reported, not ended. */
+  readonly keepsProcesses?: boolean
 }
 
 export async function planRecovery(
   context: OperatorContext,
-  { timeout, sources = [], groups = [], signal }: RecoverySelection,
+  { timeout, sources = [], groups = [], signal, keepsProcesses }: RecoverySelection,
 ): Promise<Planned<RecoveryView>> {
   const olderThanMs = parseDuration(timeout)
   const selection = { sources, groups, ...(olderThanMs !== null && { olderThanMs }) }
@@ -46,7 +48,7 @@ export async function planRecovery(
       leftovers,
       ...(ended && { ended }),
     })
-  const clock = clockUntil(signal)
+  const clock = signal ? clockUntil(signal) : context.clock
   const seen = await recover({ ...context, clock }, { ...selection, dryRun: true })
   const leftovers = await listLeftovers(context.store, selection)
   return {
@@ -56,19 +58,21 @@ export async function planRecovery(
       const observer = TRUSTED_OBSERVER
       const only = plannedSubjects(seen)
       const { verdicts } = await recover(context, { ...selection, observer, only })
-      const ended = await endLeftovers(context.store, leftovers, context.actor)
+      const ended = keepsProcesses
+        ? []
+        : await endLeftovers(context.store, leftovers, context.actor)
       return present(afterRecovery(seen, verdicts), false, ended)
     },
   }
 }
 
 /** A caller that has left gets no answer, so nothing waits for heartbeats. */
-function clockUntil(signal: AbortSignal | undefined): Clock {
+function clockUntil(signal: AbortSignal): Clock {
   return {
     ...REAL_CLOCK,
     sleep: async (ms) => {
       await REAL_CLOCK.sleep(ms, signal)
-      signal?.throwIfAborted()
+      signal.throwIfAborted()
     },
   }
 }

@@ -31,8 +31,6 @@ import type {
 
 export type RecoveryRequest = {
   readonly dryRun: boolean
-  /** False while an operator has not confirmed; the default is `!dryRun`. */
-  readonly isDone?: boolean
   readonly timeout?: string | undefined
   readonly sources?: readonly string[]
   readonly groups?: readonly string[]
@@ -55,7 +53,8 @@ export function presentRecovery(
   { assessment, verdicts }: Recovery,
   request: RecoveryRequest,
 ): Presented<RecoveryView> {
-  const { dryRun, isDone = !dryRun, timeout, sources = [], groups = [] } = request
+  const { dryRun, timeout, sources = [], groups = [] } = request
+  const isDone = !dryRun
   const { leftovers = [], ended = null } = request
   const planned = verdicts.filter(isPlanned)
   const views = [...planned, ...verdicts.filter((one) => !isPlanned(one))].map((verdict) =>

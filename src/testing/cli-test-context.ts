@@ -35,11 +35,14 @@ export type CliTestContext = AsyncDisposable & {
   /** Calls it on a terminal. Each answer is typed when its question is on the screen. */
   runInteractively(
     args: readonly string[],
-    ...answers: [question: string, answer: string][]
+    ...answers: [question: string, answer: Answer][]
   ): Promise<TerminalResult>
   /** All that is in the database. */
   dump(): Promise<string>
 }
+
+/** A function is called when the question is there, before it is answered. */
+type Answer = string | (() => Promise<string>)
 
 export type TerminalResult = { readonly code: number | null; readonly text: string }
 
@@ -103,7 +106,7 @@ export const noTerminal: string | false = /util-linux/.test(
 function runInTerminal(
   args: readonly string[],
   cwd: string,
-  answers: readonly [string, string][],
+  answers: readonly [string, Answer][],
 ): Promise<TerminalResult> {
   const { command, env } = cliCommand([...args, '--color', 'never'])
   const line = command.map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(' ')
@@ -115,7 +118,9 @@ function runInTerminal(
     const [question, answer] = waiting[0] ?? []
     if (question === undefined || !text.includes(question)) return
     waiting.shift()
-    child.stdin.write(answer!)
+    void Promise.resolve(typeof answer === 'function' ? answer() : answer!).then((line) =>
+      child.stdin.write(line),
+    )
   })
   return new Promise((resolve, reject) => {
     child.once('error', reject).once('close', (code) => {

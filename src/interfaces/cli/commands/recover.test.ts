@@ -148,8 +148,34 @@ describe('recover', { concurrency: 2 }, () => {
     assert.match(text, /Applied\n- resume target/)
     assert.equal((await ctx.store.target(crawl.ca))!.status, 'planned')
     const again = await ctx.runInteractively(['recover'])
-    assert.match(again.text, /Nothing to recover\.\n\nNothing was changed\.\n$/)
+    assert.match(again.text, /Nothing to recover\.\n$/)
   })
+
+  test(
+    'on a terminal it applies what it showed, and reports what changed meanwhile',
+    {
+      skip: noTerminal,
+    },
+    async () => {
+      await using ctx = await createCliTestContext()
+      const { store } = ctx
+      const { job } = await createRecoveryFixture(ctx)
+      let late: TargetId | null = null
+      const changeMeanwhile = async (): Promise<string> => {
+        await ctx.cli(['cancel', shortId(job.run)])
+        await enqueueCrawl(store, 1, { source: 'late' })
+        const dead = await ctx.registerDeadWorker('late')
+        late = (await claimOne(store, dead, { source: 'late' })).target
+        return 'y\n'
+      }
+
+      const { text } = await ctx.runInteractively(['recover'], ['verdicts? [y/N]', changeMeanwhile])
+
+      assert.match(text, /^1 verdict not applied: changed meanwhile/m)
+      assert.equal((await store.target(late!))!.status, 'in_progress')
+      assert.equal((await ctx.json(['recover', '--yes'])).applied, 1)
+    },
+  )
 
   test('--source and --group select, and a name that nothing has is remarked on', async () => {
     await using ctx = await createCliTestContext()

@@ -1,12 +1,12 @@
 import { closest } from '../../../core/model/closest.ts'
-import { defineCommand, reportState, type Output } from '../../../contracts/command.ts'
+import { EXIT } from '../../../core/model/exit-codes.ts'
+import { defineCommand, present, reportState, type Output } from '../../../contracts/command.ts'
 import { option, SHARED_OPTIONS } from '../../../contracts/options.ts'
 import { REAL_CLOCK, type Clock } from '../../../core/host/clock.ts'
 import { formatDuration, humanizeDuration } from '../../../core/model/time.ts'
-import { recover } from '../../../core/recovery/recover.ts'
 import type { Store } from '../../../core/store/store.ts'
+import { planRecovery } from '../../../presenters/apply-plan.ts'
 import { APPLIED, NO_RECOVERY, presentRecovery } from '../../../presenters/recovery.ts'
-import { endLeftovers, listLeftovers, type Leftover } from '../../../operator/leftover-processes.ts'
 import { ENDED } from '../../../presenters/leftover-processes.ts'
 import { confirm } from '../confirm.ts'
 import { describeUnknownGroups } from '../unknown-groups.ts'
@@ -36,45 +36,28 @@ export const command = defineCommand({
     const opened = await openContextIfExists()
     if (!opened) return reportState(presentRecovery(NO_RECOVERY, request))
     await warnUnknown(opened.store, options, output)
-    const which = { sources, groups, ...(timeout !== undefined && { olderThanMs: timeout }) }
-    const asks = !dryRun && !options.yes && (output.isTerminal || output.canAsk)
     const context = output.canAsk ? { ...opened, clock: announcingClock(output) } : opened
-    const recovery = await recover(context, { ...which, dryRun: dryRun || asks })
-    const leftovers = await listLeftovers(context.store, which)
-    // Nothing was confirmed without --yes: processes are only reported then.
-    const end = (): Promise<Leftover[]> => endLeftovers(context.store, leftovers, context.actor)
-    if (!asks) {
-      const ended = dryRun ? undefined : options.yes ? await end() : []
-      return reportState(
-        presentRecovery(recovery, { ...request, leftovers, ...(ended && { ended }) }),
-      )
-    }
-
-    const preview = presentRecovery(recovery, { ...request, leftovers, isDone: false })
+    const asks = !options.yes && (output.isTerminal || output.canAsk)
+    const keepsProcesses = !options.yes && !asks
+    const { preview, apply } = await planRecovery(context, { ...request, keepsProcesses })
+    if (dryRun) return reportState(preview)
     const { question } = preview
-    if (!question) {
-      // Runs whose last target is done are still settled.
-      await context.store.settle()
-      return reportState(preview)
-    }
+    if (!asks || !question) return reportState(await apply())
+
     const writer = output.makeWriter()
     writer.sections(preview.sections.slice(0, -1))
     if (!json) await output.write(writer.toString())
     const alternative = 'add --yes, or --dry-run for a preview'
     const isDone = await confirm(output, question, { yes: false, alternative })
-    // The answer may have taken a while: workers are observed again.
-    const { verdicts } = isDone ? await recover(context, which) : recovery
-    const ended = isDone ? { ended: await end() } : {}
-    const result = presentRecovery(
-      { ...recovery, verdicts },
-      { ...request, leftovers, ...ended, isDone },
-    )
-    const rest = result.sections.filter(({ heading }) => AFTERWARDS.includes(heading))
+    const result = isDone ? await apply() : preview
+    const rest = isDone
+      ? result.sections.filter(({ heading }) => AFTERWARDS.includes(heading))
+      : result.sections.slice(-1)
     return {
-      ...reportState(result),
+      ...(isDone ? reportState(result) : present(result, EXIT.done)),
       print: (writer) => {
         writer.blank()
-        writer.sections(isDone ? rest : result.sections.slice(-1))
+        writer.sections(rest)
       },
     }
   },
