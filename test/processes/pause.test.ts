@@ -62,6 +62,21 @@ for (const engine of SOME_ENGINES) {
       assert.equal((await ctx.ledger()).length, 8, 'each page once')
     })
 
+    test('work --drain that ends at a pause names the command that ends it', async () => {
+      await using ctx = await ProcessTestContext.create(engine)
+      const program = ctx.unstuck('work', ctx.crawl(CRAWL), '--drain')
+      await waitFor('page 3 of a', () =>
+        ctx.marks('page').some((m) => m.key === 'a' && m.page === 3),
+      )
+      await cli(ctx, 'pause', 'stage')
+      await program.waitForOutput(/stage is paused/)
+      ctx.openGate('page')
+
+      assert.equal(await program.waitForExit(), 75, program.output)
+      assert.match(program.output, /has work left\. It waits until `unstuck unpause stage`/)
+      assert.doesNotMatch(program.output, /Continue it with/)
+    })
+
     test('work --drain does not start a paused source, and work waits for the end of the pause', async () => {
       await using ctx = await ProcessTestContext.create(engine)
       const crawl = ctx.crawl(CRAWL)

@@ -3,8 +3,10 @@ import { chmodSync, mkdirSync, realpathSync, rmSync, writeFileSync } from 'node:
 import { delimiter, join } from 'node:path'
 import process from 'node:process'
 import { test } from 'node:test'
+import { redact } from '../../src/core/model/redact.ts'
 import { createHandler } from '../../src/http.ts'
 import { open } from '../../src/index.ts'
+import { shellWord } from '../../src/lib/text/shell-command.ts'
 import { cliCommand, unstuck } from '../../src/testing/unstuck-cli.ts'
 import { ENGINES, ProcessTestContext, waitFor } from './harness.ts'
 
@@ -37,7 +39,14 @@ for (const engine of ENGINES) {
     const run = await ctx.run()
     assert.equal(run.status, 'interrupted', first.output)
 
-    const command = 'unstuck work ../crawl.ts --workers=2 --drain --stop-deadline=20s'
+    const called = 'unstuck work ../crawl.ts --workers=2 --drain --stop-deadline=20s'
+    // Of an address with credentials the rest is kept, for the variable.
+    const address = redact(ctx.database.url)
+    const command =
+      address === ctx.database.url
+        ? `${called} --db=${address}`
+        : `UNSTUCK_DB=${shellWord(address)} ${called}`
+    assert.ok(first.output.includes(`has work left. Continue it with: ${command}`), first.output)
     const elsewhere = `cd '${folder.replace("'", "'\\''")}' && ${command}`
     ctx.writeConfig({ stage: { maxSilence: '1s' } })
     const env = { UNSTUCK_DB: ctx.database.url }
@@ -71,8 +80,8 @@ for (const engine of ENGINES) {
     chmodSync(join(bin, 'unstuck'), 0o755)
     const path = `${bin}${delimiter}${process.env['PATH']}`
     const again = ctx.start([], {
-      under: ['sh', '-c', elsewhere],
-      env: { PATH: path },
+      under: ['sh', '-c', elsewhere.replace(address, ctx.database.url)],
+      env: { PATH: path, UNSTUCK_DB: 'sqlite:other.db' },
     })
     assert.equal(await again.waitForExit(), 0, again.output)
     assert.equal((await ctx.run()).id, run.id)

@@ -13,7 +13,6 @@ const PLAIN_EVERY_MS = 10_000
  * go through it, so that they do not tear it.
  */
 export class LiveLine {
-  readonly #openStore: () => Promise<Store>
   readonly #source: string
   readonly #output: Output
   readonly #terminal: boolean
@@ -23,8 +22,7 @@ export class LiveLine {
   #brief: string | null = null
   #before: { at: number; pages: number } | null = null
 
-  constructor(openStore: () => Promise<Store>, source: string, output: Output, prefix: string) {
-    this.#openStore = openStore
+  constructor(source: string, output: Output, prefix: string) {
     this.#source = source
     this.#output = output
     this.#prefix = prefix
@@ -32,9 +30,9 @@ export class LiveLine {
       process.stderr.isTTY && process.env['TERM'] !== 'dumb' && !process.env['NO_COLOR']
   }
 
-  start(): void {
+  start(openStore: () => Promise<Store>): void {
     const tick = (): void => {
-      void this.#draw()
+      void this.#draw(openStore)
     }
     this.#timer = setInterval(tick, this.#terminal ? REDRAW_MS : PLAIN_EVERY_MS)
     this.#timer.unref()
@@ -58,9 +56,9 @@ export class LiveLine {
     this.#shown = ''
   }
 
-  async #draw(): Promise<void> {
+  async #draw(openStore: () => Promise<Store>): Promise<void> {
     // If the database is unreachable, the log has reported it.
-    const [run, now] = await this.#openStore()
+    const [run, now] = await openStore()
       .then((store) => Promise.all([store.liveRun(this.#source), store.now()]))
       .catch(() => [null, 0] as const)
     this.#brief = run ? this.#describeBriefly(run) : `waiting for a run of ${this.#source}`

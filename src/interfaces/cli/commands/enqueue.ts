@@ -80,16 +80,8 @@ async function enqueueCommand(context: Enqueue): Promise<Run> {
   return run
 }
 
-/** It travels in an environment variable, and Linux takes 128 KB in one at most. */
-const INPUT_MAX = 100_000
-
 function readInput(text: string | undefined): unknown {
   if (text === undefined) return null
-  if (Buffer.byteLength(text) > INPUT_MAX) {
-    throw new UsageError(
-      '--input is larger than 100 KB. Put it into a file, and its path into the input.',
-    )
-  }
   try {
     return JSON.parse(text) as unknown
   } catch (error) {
