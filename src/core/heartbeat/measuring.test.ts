@@ -49,10 +49,9 @@ for (const engine of [sqliteEngine, postgresEngine]) {
     assert.ok(all[0]!.checkpoint.seconds > 0)
     const now = await store.now()
     const samples = await store.samples({ since: now - 3_600_000, until: now + 1 })
-    assert.deepEqual(
-      samples.map(({ run, pages, items }) => ({ run, pages, items })),
-      [{ run: run.id, pages: 5, items: 10 }],
-    )
+    // On a busy machine the run is sampled while it works, too.
+    const { pages, items, run: sampled } = samples.at(-1)!
+    assert.deepEqual([sampled, pages, items], [run.id, 5, 10])
   })
 
   test(`${engine.name}: of several processes one takes samples`, async () => {
