@@ -85,8 +85,8 @@ export const CLAIM_ORDER = sql('queue:claim-order')`
     (SELECT 3 AS part, ready_at, id, key FROM unstuck.target
       WHERE run_id = $1 AND status = 'planned' AND crashes > 0 ORDER BY ready_at, id LIMIT $2)
     UNION ALL
-    (SELECT 4 AS part, NULL AS ready_at, id, key FROM unstuck.target
-      WHERE run_id = $1 AND status = 'in_progress' ORDER BY id LIMIT $2)
+    (SELECT 4 AS part, ready_at, id, key FROM unstuck.target
+      WHERE run_id = $1 AND status = 'in_progress' ORDER BY ready_at, id LIMIT $2)
   ) AS parts
    ORDER BY part, ready_at, id LIMIT $2
 `

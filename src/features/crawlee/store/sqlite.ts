@@ -67,9 +67,9 @@ export const CLAIM_ORDER = sql('queue:claim-order')`
     SELECT * FROM (SELECT 3 AS part, ready_at, id, key FROM target
       WHERE run_id = :run AND status = 'planned' AND crashes > 0 ORDER BY ready_at, id LIMIT :limit)
     UNION ALL
-    SELECT * FROM (SELECT 4 AS part, NULL AS ready_at, id, key FROM target
-      WHERE run_id = :run AND status = 'in_progress' ORDER BY id LIMIT :limit)
-  ) ORDER BY part, ready_at, id LIMIT :limit
+    SELECT * FROM (SELECT 4 AS part, ready_at, id, key FROM target
+      WHERE run_id = :run AND status = 'in_progress' ORDER BY ready_at NULLS LAST, id LIMIT :limit)
+  ) ORDER BY part, ready_at NULLS LAST, id LIMIT :limit
 `
 
 export function crawleeMethods(db: Database): CrawleeStore {

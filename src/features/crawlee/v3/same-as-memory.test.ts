@@ -224,6 +224,16 @@ const CASES: Record<string, Case> = {
     return [items.map(({ uniqueKey }) => uniqueKey), await lock(queue, 4)]
   },
 
+  'the head keeps its order while its requests are locked': async (client, name) => {
+    const queue = await queueOf(client, name)
+    await queue.batchAddRequests([request('a'), request('b')])
+    await queue.addRequest(request('c'), { forefront: true })
+    await queue.addRequest(request('d'), { forefront: true })
+    const locked = await lock(queue, 4)
+    const { items } = await queue.listHead({ limit: 4 })
+    return [locked, items.map(({ uniqueKey }) => uniqueKey)]
+  },
+
   'an update of an unknown request adds it, and a wrong id is refused': async (client, name) => {
     const queue = await queueOf(client, name)
     const id = await idOf(queue, 'a')
