@@ -5,7 +5,7 @@ import type { ErrorJson } from '../core/model/error-data.ts'
 import { messageOf, StoreUnavailableError, toUnstuckError } from '../core/model/errors.ts'
 import { checkCall, BOOLEAN, FUNCTION, optional, type Fields } from '../core/model/fields.ts'
 import { DURATION } from '../lib/validate/fields.ts'
-import { formatAge, progressOf } from '../presenters/format.ts'
+import { formatAge, formatDoneOfTotal, howFar } from '../presenters/format.ts'
 import { humanizeDuration, parseDuration, type Duration } from '../core/model/time.ts'
 import type { Verdict } from '../core/model/verdict.ts'
 import { safeText } from '../lib/text/safe-text.ts'
@@ -171,9 +171,8 @@ function safeLog(log: (line: string) => unknown): (line: string) => void {
 }
 
 function describeRun({ run, owner, evidence }: AssessedRun): string {
-  const { done, total } = progressOf(run)
   const state = owner ? owner.assessment.because : 'no worker has it'
-  return `run ${runName(run)} of ${run.source} is ${run.status}: ${done}/${total ?? '?'} done, ${formatAge(evidence.ageMs)} old; ${state}`
+  return `run ${runName(run)} of ${run.source} is ${run.status}: ${formatDoneOfTotal(howFar(run))} done, ${formatAge(evidence.ageMs)} old; ${state}`
 }
 
 async function withTimeout<T>(ms: number, work: Promise<T>): Promise<T> {

@@ -111,7 +111,7 @@ export function browseRuns(runs: readonly ListedRun[], now: Millis): BrowseList 
         isLive(status) && health !== null ? HEALTH_STATES.indexOf(health) : HEALTH_STATES.length,
       source: ({ source }) => source,
       activity: ({ lastActivityAt }) => -(parseTime(lastActivityAt) ?? 0),
-      'share done': ({ done, total }) => (total ? done / total : 0),
+      'share done': ({ done, total }) => (total ? (done ?? 0) / total : 0),
       age: ({ createdAt }) => createdAt ?? '',
     },
     row: ({ id, status, because, error }) => {

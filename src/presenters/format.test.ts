@@ -24,6 +24,13 @@ const CASES: readonly [what: string, HowFar, done: string, share: string, bar: s
     'total unknown',
     '░░░░░░░░',
   ],
+  [
+    'a run that reports a total, and not what is done',
+    { done: null, total: 3, planned: true, kind: 'single' },
+    '?/3',
+    'share unknown',
+    '░░░░░░░░',
+  ],
 ]
 
 for (const [what, far, done, share, bar] of CASES) {

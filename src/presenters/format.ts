@@ -1,6 +1,6 @@
 import { shortId } from '../core/model/id.ts'
 import type { Severity } from '../core/decide/health.ts'
-import { countTargets, type Run, type RunStatus } from '../core/model/run.ts'
+import { countTargets, type Run, type RunProgress, type RunStatus } from '../core/model/run.ts'
 import { describeOrigin, rowName, type RunOrigin, type RunTraits } from '../core/model/traits.ts'
 import type { TargetStatus } from '../core/model/target.ts'
 import { humanizeDuration, type Millis } from '../core/model/time.ts'
@@ -142,14 +142,14 @@ export function formatAge(ms: number | null): string {
   return ms === null ? '–' : humanizeDuration(Math.max(1_000, ms))
 }
 
-/** Targets for a crawl; for a run with one target what it reported, else 0/1. `total` is null if it is not known. */
-export function progressOf(run: Run): { done: number; total: number | null } {
+/** Targets for a crawl; for a run with one target what it reported, else 0/1. */
+export function progressOf(run: Run): RunProgress {
   if (run.progress) return { done: run.progress.done, total: run.progress.total }
   const { targets } = run.counts
   return { done: targets.done, total: run.kind === 'single' ? 1 : countTargets(run.counts) }
 }
 
-/** How far a run is. Its total may be unknown, and grows while targets still come in. */
+/** How far a run is, as far as it is known. The total grows while targets still come in. */
 export type HowFar = Pick<ListedRun, 'done' | 'total' | 'planned' | 'kind'>
 
 export function howFar(run: Run): HowFar {
@@ -158,20 +158,21 @@ export function howFar(run: Run): HowFar {
 
 const isGrowing = ({ planned, kind }: HowFar): boolean => !planned && kind === 'crawl'
 
-/** `120/200`; `120/200+` while targets still come in; `3/?` where only what is done is known. */
+/** `120/200`; `120/200+` while targets still come in; `3/?` or `?/3` where only one of both is known. */
 export function formatDoneOfTotal(far: HowFar): string {
-  return `${far.done}/${far.total ?? '?'}${isGrowing(far) ? '+' : ''}`
+  return `${far.done ?? '?'}/${far.total ?? '?'}${isGrowing(far) ? '+' : ''}`
 }
 
 /** `42 %`, or why there is no share of the whole. */
 export function formatShareDone(far: HowFar): string {
   if (isGrowing(far)) return 'still planning'
+  if (far.done === null) return 'share unknown'
   return far.total === null ? 'total unknown' : percent(far.done, far.total)
 }
 
-/** Empty while the total is not known. */
+/** Empty while the share is not known. */
 export function barOf(far: HowFar): string {
-  return progressBar(far.done, isGrowing(far) ? 0 : (far.total ?? 0))
+  return progressBar(far.done ?? 0, isGrowing(far) ? 0 : (far.total ?? 0))
 }
 
 /** Saved pages; null: a row of a user's own table may not count them. */

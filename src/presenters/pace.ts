@@ -93,14 +93,14 @@ function initialMarks(samples: RecentSamples, run: Run, now: Millis): ProgressPo
 
 function markOf(run: Run, at: Millis): ProgressPoint {
   const { pages, itemsNew, itemsUpdated } = run.counts
-  return { at, pages, items: itemsNew + itemsUpdated, done: progressOf(run).done }
+  return { at, pages, items: itemsNew + itemsUpdated, done: progressOf(run).done ?? 0 }
 }
 
 /** What is not done yet and will be; null while targets still come in. */
 function remainingTargets(run: Run): number | null {
   if (run.progress) {
     const { done, total } = run.progress
-    return total === null ? null : Math.max(0, total - done)
+    return total === null || done === null ? null : Math.max(0, total - done)
   }
   return run.plannedAt === null ? null : countOpenTargets(run.counts)
 }

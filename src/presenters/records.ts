@@ -24,8 +24,8 @@ export type Run = {
   readonly finishedAt: Timestamp | null
   /** When a worker last saved or reported something; null: unknown, as that of some rows. */
   readonly lastActivityAt: Timestamp | null
-  /** Finished targets; of a run with one target, what it reported. */
-  readonly done: number
+  /** Finished targets; of a run with one target, what it reported; null: a row of a table of your own has `total` alone. */
+  readonly done: number | null
   /** All targets known; of a run with one target, what it reported, else 1; null if it reported `done` alone. */
   readonly total: number | null
   /** Items saved as new or changed. */

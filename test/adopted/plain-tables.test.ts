@@ -225,3 +225,44 @@ for (const engine of ENGINES) {
     }
   })
 }
+
+for (const engine of ENGINES) {
+  const time = engine.name === 'sqlite' ? 'datetime' : 'timestamp'
+  const ddl = `CREATE TABLE crawl_runs (id integer PRIMARY KEY, status integer NOT NULL DEFAULT 0, worker_host varchar(80),
+      worker_pid integer, created_at ${time} NOT NULL, started_at ${time}, finished_at ${time}, total_items integer, error_message text);
+    INSERT INTO crawl_runs (id, status, worker_host, worker_pid, created_at, started_at, finished_at, total_items) VALUES
+      (1, 2, '${hostname()}', ${NO_PROCESS}, '${ago(90)}', '${ago(90)}', '${ago(60)}', 103),
+      (2, 1, '${hostname()}', ${NO_PROCESS}, '${ago(50)}', '${ago(50)}', NULL, 120),
+      (3, 1, NULL, NULL, '${ago(30 * 60)}', '${ago(30 * 60)}', NULL, 700),
+      (4, 2, NULL, NULL, '${ago(90)}', '${ago(90)}', '${ago(60)}', 0);`
+  const columns = {
+    id: 'id',
+    status: 'status',
+    host: 'worker_host',
+    pid: 'worker_pid',
+    startedAt: 'started_at',
+    finishedAt: 'finished_at',
+    error: 'error_message',
+  }
+  const statuses = { queued: 0, active: 1, succeeded: 2, failed: 3 }
+
+  test(`${engine.name}: of a row that has a total alone, what is done is unknown`, async () => {
+    const crawls = { table: 'crawl_runs', columns: { ...columns, total: 'total_items' }, statuses }
+    await using project = await createAdoptedProject(engine, ddl, { crawls })
+    const { items } = await project.json('runs')
+    const progress = items.map(({ origin, done, total }: any) => [origin.key, done, total])
+    assert.deepEqual(progress.toSorted(), [
+      ['1', null, 103],
+      ['2', null, 120],
+      ['3', null, 700],
+      ['4', null, 0],
+    ])
+    const { stdout } = await project.cli('show', '1')
+    assert.match(stdout, /progress +░+ \?\/103 done, share unknown$/m)
+    for (const command of ['runs', 'status', 'explain 2', 'progress 2', 'recover --dry-run']) {
+      const printed = (await project.cli(...command.split(' '))).stdout
+      assert.match(printed, /\?\/120/, command)
+      assert.doesNotMatch(printed, /\b0\/\d|null/, command)
+    }
+  })
+}

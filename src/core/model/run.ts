@@ -44,6 +44,9 @@ export type Counts = {
 /** Since when a source is paused, and why. */
 export type Paused = { readonly at: Millis; readonly because: string }
 
+/** Null is unknown: a row of a user's own table may have one of both. */
+export type RunProgress = { readonly done: number | null; readonly total: number | null }
+
 /** One execution for a source. */
 export type Run = {
   readonly id: RunId
@@ -66,8 +69,8 @@ export type Run = {
   readonly paused: Paused | null
   readonly lastActivityAt: Millis
   readonly counts: Counts
-  /** The progress that a run with one target reported; null for a crawl, or if it reported none. Its total may be unknown. */
-  readonly progress: { readonly done: number; readonly total: number | null } | null
+  /** The progress that a run with one target reported; null for a crawl, or if it reported none. */
+  readonly progress: RunProgress | null
   /** How often it was taken up again. */
   readonly resumes: number
   /** How often it was retried from the start: carried over from the run that this one replaces. */

@@ -129,11 +129,12 @@ test('a run without a heartbeat has no known owner; a target without one is meas
   )
 })
 
-test('a row that has no total is so many of an unknown number', () => {
+test('what a row has no number for is unknown in its progress', () => {
   const progressOf = (given: Partial<AdoptedRow>) =>
     resolveRow(table(mapping()), row(given), null, facts()).run.progress
   assert.deepEqual(progressOf({ done: 3 }), { done: 3, total: null })
   assert.deepEqual(progressOf({ done: 3, total: 12 }), { done: 3, total: 12 })
+  assert.deepEqual(progressOf({ total: 12 }), { done: null, total: 12 })
   assert.equal(progressOf({}), null)
 })
 

@@ -277,7 +277,7 @@ function hasCheckpoint(row: AdoptedRow, { hasCheckpointFile }: CallbackResults):
 
 function rowProgress({ done, total }: AdoptedRow): Run['progress'] {
   if (done === null && total === null) return null
-  return { done: done ?? 0, total }
+  return { done, total }
 }
 
 /** A heartbeat shows that a worker is alive, not that it progresses: it counts only if `activityAt` is not mapped. */

@@ -1,8 +1,9 @@
-import { formatNumber, percent, plural, type Tone } from '../model/format.ts'
+import { formatKnown, formatNumber, percent, plural, type Tone } from '../model/format.ts'
 
-/** How far it is. Without a known total there is no bar to lie with, only what is done. */
+/** How far it is. What is not known has no bar: only what is. */
 export function Progress(props: {
-  done: number
+  /** Null: not known. */
+  done: number | null
   /** Null: not known. */
   total: number | null
   /** False while targets still come in. */
@@ -15,12 +16,12 @@ export function Progress(props: {
   isEnded?: boolean
   label: string
 }) {
-  const { done, bad = 0, tone = 'busy', size = 'normal' } = props
+  const { bad = 0, tone = 'busy', size = 'normal' } = props
   const isGrowing = props.isTotalKnown === false
-  const isTotalKnown = !isGrowing && props.total !== null
-  const total = props.total ?? 0
-  // Without a known total nothing of the bar is filled.
-  const whole = isTotalKnown ? Math.max(total, 1) : Infinity
+  const isShareKnown = !isGrowing && props.total !== null && props.done !== null
+  const [done, total] = [props.done ?? 0, props.total ?? 0]
+  // Without a known share nothing of the bar is filled.
+  const whole = isShareKnown ? Math.max(total, 1) : Infinity
   // Red beside red would say nothing.
   const shade = bad > 0 && tone === 'bad' ? 'quiet' : tone
   const share = percent(done, total)
@@ -31,12 +32,14 @@ export function Progress(props: {
         role="progressbar"
         aria-label={props.label}
         aria-valuemin={0}
-        aria-valuemax={isTotalKnown ? whole : undefined}
-        aria-valuenow={Math.min(done, whole)}
+        aria-valuemax={isShareKnown ? whole : undefined}
+        aria-valuenow={props.done === null ? undefined : Math.min(done, whole)}
         aria-valuetext={
-          isTotalKnown
+          isShareKnown
             ? `${formatNumber(done)} of ${plural(total, 'target')}, ${share} %`
-            : `${formatNumber(done)} done, the total is not known yet`
+            : props.done === null
+              ? `the total is ${formatKnown(props.total)}, what is done is not known`
+              : `${formatNumber(done)} done, the total is not known yet`
         }
       >
         <div class="progress-done" style={{ width: `${(Math.min(done, whole) / whole) * 100}%` }} />
@@ -46,15 +49,21 @@ export function Progress(props: {
       </div>
       <div class="progress-words">
         <span>
-          {formatNumber(done)}
+          {formatKnown(props.done)}
           <span class="faint">
             {' / '}
-            {props.total === null ? '?' : formatNumber(total)}
+            {formatKnown(props.total)}
             {isGrowing && '+'}
           </span>
         </span>
         <span class="faint">
-          {isTotalKnown ? `${share} %` : isGrowing ? 'still planning' : 'total unknown'}
+          {isShareKnown
+            ? `${share} %`
+            : isGrowing
+              ? 'still planning'
+              : props.done === null
+                ? 'share unknown'
+                : 'total unknown'}
         </span>
       </div>
     </div>

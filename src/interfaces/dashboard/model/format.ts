@@ -9,6 +9,11 @@ export function formatNumber(value: number): string {
   return NUMBER.format(value)
 }
 
+/** `12`; `?` for a number that is not known. */
+export function formatKnown(value: number | null): string {
+  return value === null ? '?' : formatNumber(value)
+}
+
 /** Pages per minute; null where they are not known, or none were ever reported: a wrapped command may report targets alone. */
 export function formatRate({ pages, pace }: Pick<ListedRun, 'pages' | 'pace'>): string | null {
   return pace === null || !pages ? null : formatNumber(Math.round(pace.pagesPerMinute))

@@ -11,7 +11,7 @@ import { Empty, Loaded } from '../kit/states.tsx'
 import { StatusPill, Totals } from '../kit/status.tsx'
 import { Age, asSentence, Text } from '../kit/text.tsx'
 import { useLiveEvents } from '../live.ts'
-import { formatNumber, formatRow, plural, runId } from '../model/format.ts'
+import { formatKnown, formatNumber, formatRow, plural, runId } from '../model/format.ts'
 import { isRecovery } from '../model/history.ts'
 import { useResource } from '../resource.ts'
 import { apiUrl } from '../router.ts'
@@ -147,7 +147,7 @@ function AssessedRuns({
             <Text value={asSentence(run.because)} />
           </p>
           <p class="faint small">
-            {formatNumber(run.done)} of {run.total === null ? '?' : formatNumber(run.total)} done
+            {formatKnown(run.done)} of {formatKnown(run.total)} done
             {run.checkpoint && `, ${formatSaved(run.checkpoint.page)}`} · last change{' '}
             <Age at={run.lastActivityAt} />
           </p>
