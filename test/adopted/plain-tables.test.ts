@@ -265,4 +265,18 @@ for (const engine of ENGINES) {
       assert.doesNotMatch(printed, /\b0\/\d|null/, command)
     }
   })
+
+  test(`${engine.name}: without a column for what is done, a total of items is proposed as what was saved`, async () => {
+    await using project = await createAdoptedProject(engine, ddl, {})
+    const adopt = ['adopt', '--table', 'crawl_runs', '--db', project.url]
+    const { mapping, notes } = (await project.json(...adopt)).proposals[0]
+    assert.deepEqual([mapping.columns.extracted, mapping.columns.total], ['total_items', undefined])
+    assert.match(notes.join('\n'), /^total_items counts as what was saved.* move it to total\.$/m)
+
+    await using adopted = await createAdoptedProject(engine, ddl, { crawls: mapping })
+    const { active } = await adopted.json('recover', '--dry-run')
+    const verdicts = active.map((run: any) => `${run.origin.key} ${run.action}: ${run.because}`)
+    assert.match(verdicts[0], /^2 fail: process ended unexpectedly: process /)
+    assert.equal(verdicts[1], '3 resumable: no owner is known, but it has progress: kept')
+  })
 }

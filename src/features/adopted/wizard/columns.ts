@@ -237,6 +237,14 @@ export function guessColumns(table: FoundTable, options: GuessOptions): ColumnGu
       isCreation ? 'when it was created: no column holds its start' : FIELDS[field],
     )
   }
+  const total = guesses.findIndex(({ field }) => field === 'total')
+  // Taken for the total, a count that grows with the work would show a run with results as one with nothing done.
+  if (total >= 0 && !has('done') && !has('extracted') && mayCountResults(guesses[total]!))
+    guesses[total] = {
+      field: 'extracted',
+      column: guesses[total]!.column,
+      because: 'what it saved, as no column holds what is done',
+    }
   if (isRequested && !has('startedAt') && !has('heartbeatAt'))
     add('startedAt', findColumn(free(), TYPES.time, /^/), 'a guess: the first time column')
   if (kind === 'runs' && !has('source'))
@@ -245,6 +253,17 @@ export function guessColumns(table: FoundTable, options: GuessOptions): ColumnGu
   return guesses
     .filter(isUsed)
     .toSorted((a, b) => FIELD_ORDER.indexOf(a.field) - FIELD_ORDER.indexOf(b.field))
+}
+
+const UNITS_OF_WORK = /expected|planned|_to_|todo|pages|urls|links|courses|targets|tasks|steps/
+
+/** A total by its name, which may as well be what was saved so far: `total`, `total_items`. */
+export function mayCountResults({ column }: ColumnGuess): boolean {
+  const name = normalizeName(column)
+  const isTotal = RULES.some(
+    ({ field, names }) => field === 'total' && names.some((one) => one.test(name)),
+  )
+  return isTotal && !UNITS_OF_WORK.test(name)
 }
 
 /** Stands in for the start of a row that has no column for it. */

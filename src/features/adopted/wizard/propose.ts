@@ -10,6 +10,7 @@ import {
   findColumn,
   guessColumns,
   guessId,
+  mayCountResults,
   normalizeName,
   qualifiedName,
   usableColumns,
@@ -281,6 +282,14 @@ function notesFor({ table, status, kind, columns, statuses }: Guesses): string[]
     notes.push(
       `Rows with ${list.join(', ')} count as ended. If they have not, add the value to statuses.`,
     )
+  const results = columns.find((one) => one.field === 'extracted' && mayCountResults(one))
+  if (results)
+    notes.push(
+      `${results.column} counts as what was saved, because no column holds what is done. If it is how much there is in all, move it to total.`,
+    )
+  const total = columns.find(({ field }) => field === 'total')
+  if (total && !holds(columns, 'done'))
+    notes.push(`No column holds what is done of ${total.column}: progress is shown as unknown.`)
   const times = columns.filter(({ field }) => field.endsWith('At')).map(({ column }) => column)
   if (table.columns.some(({ name, type }) => type === 'timestamp' && times.includes(name)))
     notes.push('Its times have no time zone and are read as UTC. If they are local, set timeZone.')
