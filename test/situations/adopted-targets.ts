@@ -15,6 +15,8 @@ const rows =
       page_current: 3,
     }))
 
+const claimed = (ms: number): NewRow => ({ claimed_at: ago(ms), heartbeat_at: ago(ms - MINUTE) })
+
 /** A server that has just started knows of no earlier heartbeat: on SQLite there is no server. */
 const onSqlite = { only: 'sqlite', arrange: async () => {} } as const
 
@@ -74,6 +76,22 @@ export const ADOPTED_TARGETS: Situations = {
           { id: 2, slug: 'a', status: 'FAILED', last_error: 'HTTP 500' },
           { id: 3, slug: 'b', status: 'PARKED' },
           { id: 4, slug: 'c', status: 'STUCK' },
+        ],
+      },
+    },
+    arrange: async () => {},
+  },
+  'a table of targets of which none is in progress, but one that began early has just ended': {
+    severity: 'ok',
+    health: { towns: 'waiting' },
+    check: { towns: 'resume' },
+    tables: {
+      towns: {
+        table: ypTargets,
+        rows: () => [
+          { id: 1, slug: 'a', status: 'DONE', ...claimed(5 * HOUR), finished_at: ago(SECOND) },
+          { id: 2, slug: 'b', status: 'DONE', ...claimed(4 * HOUR), finished_at: ago(3 * HOUR) },
+          { id: 3, slug: 'c', status: 'PLANNED' },
         ],
       },
     },

@@ -7,6 +7,7 @@ import type { Millis } from '../../../core/model/time.ts'
 import type { WorkerObservation } from '../../../core/store/store.ts'
 import { adoptedId, TABLE_RUN_KEY } from '../ids.ts'
 import type { Mapping } from '../mapping.ts'
+import type { TimeField } from '../table/columns.ts'
 import type { AdoptedRow, AdoptedTable, RowCount } from '../table/table.ts'
 import type { CallbackResults } from './callbacks.ts'
 import { sanitizeLine } from '../sanitize-line.ts'
@@ -131,7 +132,7 @@ function toRun(
   }
 }
 
-/** Returns the one run of a table of targets. `rows`: those in progress, the last started first; if there is none, the newest. */
+/** Returns the one run of a table of targets. `rows`: those in progress, the last started first; if there is none, the last active ones. */
 export function toTableRun(
   mapping: Mapping,
   counts: readonly Omit<RowCount, 'group'>[],
@@ -281,19 +282,21 @@ function rowProgress({ done, total }: AdoptedRow): Run['progress'] {
 }
 
 /** A heartbeat shows that a worker is alive, not that it progresses: it counts only if `activityAt` is not mapped. */
+export function activityFields({ columns }: Mapping): TimeField[] {
+  return [
+    'startedAt',
+    'finishedAt',
+    columns.activityAt === undefined ? 'heartbeatAt' : 'activityAt',
+  ]
+}
+
 function lastActivityOf(
-  { columns }: Mapping,
+  mapping: Mapping,
   row: AdoptedRow,
   callbackResults?: CallbackResults,
 ): Millis | null {
-  const heartbeatAt = columns.activityAt === undefined ? row.heartbeatAt : null
-  return latestOf([
-    row.startedAt,
-    row.finishedAt,
-    row.activityAt,
-    heartbeatAt,
-    callbackResults?.filesAt ?? null,
-  ])
+  const times = activityFields(mapping).map((field) => row[field])
+  return latestOf([...times, callbackResults?.filesAt ?? null])
 }
 
 /** Without `activityAt`, silence within a lease is normal; without any sign of activity, silence has no limit. */

@@ -11,6 +11,7 @@ import type { Mapping } from '../mapping.ts'
 import { callUserFunctions, ErrorThrottle, NO_RESULTS } from './callbacks.ts'
 import { liveRows } from './row-queries.ts'
 import {
+  activityFields,
   idsOf,
   resolveRow,
   toTableRun,
@@ -177,10 +178,11 @@ export class AdoptedRows {
   async tableRun(table: AdoptedTable, active?: readonly AdoptedRow[]): Promise<Run> {
     const { mapping } = table
     const [counts, { now }] = await Promise.all([table.counts(), table.clock()])
-    // Active rows are found by their status; the newest of all needs a scan.
+    // Rows in progress are found by their status; the last active ones of all need a scan.
     const statusValues = statusValuesFor(mapping, ['in_progress'])
-    const found = active ?? (await table.rows({ statusValues, limit: TABLE_ROWS_MAX }))
-    const rows = found.length > 0 ? found : await table.rows({ limit: 1 })
+    let rows = active ?? (await table.rows({ statusValues, limit: TABLE_ROWS_MAX }))
+    if (rows.length === 0) rows = await table.latestRows(activityFields(mapping))
+    if (rows.length === 0) rows = await table.rows({ limit: 1 })
     const run = toTableRun(mapping, counts, rows, now)
     this.locator.remember(run.id, { table: table.mapping.name, key: TABLE_RUN_KEY })
     const [known] = await this.#adopted.rememberedRows([run.id])

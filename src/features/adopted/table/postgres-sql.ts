@@ -122,6 +122,10 @@ export class PostgresSql implements TableSql<PostgresValues> {
     return `${this.#listedAt(values)} >= ${values.bind(at)}::float8`
   }
 
+  isTime(field: TimeField, values: PostgresValues): string {
+    return `${this.#timestamp(field, values)} IS NOT NULL`
+  }
+
   isAfter({ listedAt, key }: NonNullable<RowFilter['after']>, values: PostgresValues): string {
     const time = `coalesce(${this.#listedAt(values)}, '-infinity')`
     const at = `${values.bind(listedAt ?? -Infinity)}::float8`

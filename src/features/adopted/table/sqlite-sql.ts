@@ -3,7 +3,13 @@ import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 import type { Millis } from '../../../core/model/time.ts'
 import { quoteIdentifier } from '../identifiers.ts'
 import type { Mapping } from '../mapping.ts'
-import { fitsInteger, hasUserFunctions, type MappedField, mappedFields } from './columns.ts'
+import {
+  fitsInteger,
+  hasUserFunctions,
+  type MappedField,
+  mappedFields,
+  type TimeField,
+} from './columns.ts'
 import type { Affinity, SqliteCatalogue } from './sqlite-catalogue.ts'
 import type { AdoptedRow, Cell, RowFilter } from './table.ts'
 import { parseTimestamp, type TimeStorage } from './timestamps.ts'
@@ -123,6 +129,11 @@ export class SqliteSql implements TableSql<SqliteValues> {
 
   isSince(at: Millis, values: SqliteValues): string {
     return `${this.#time} >= ${values.bind(at)}`
+  }
+
+  isTime(field: TimeField): string {
+    const column = this.column(field)
+    return `(typeof(${column}) IN ('integer', 'real') OR ${column} GLOB '[0-9]*')`
   }
 
   isAfter({ listedAt, key }: NonNullable<RowFilter['after']>, values: SqliteValues): string {

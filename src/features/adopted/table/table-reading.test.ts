@@ -102,6 +102,29 @@ for (const engine of ENGINES) {
     }
   })
 
+  test(`${engine.name}: the rows with the latest times are found, whatever the columns hold`, async () => {
+    await using db = await engine.empty()
+    const ddl = `
+      CREATE TABLE jobs (id integer PRIMARY KEY, status text, at integer, beat text, seen text);
+      INSERT INTO jobs VALUES (1, 'done', 1700000000, 'never', '2026-11-16T11:00:00Z'),
+        (2, 'done', 1700000300, '', NULL), (3, 'done', NULL, '2026-11-16 10:00:00', '2026-11-16T11:59:00Z');
+    `
+    await runUserSql(db.url, ddl)
+    const times = { startedAt: 'at', heartbeatAt: 'beat', activityAt: 'seen' }
+    const columns = { id: 'id', status: 'status', ...times }
+    await using jobs = await openTestTable(db.url, { table: 'jobs', columns, statuses: STATUSES })
+    const latest = await jobs.table.latestRows([
+      'startedAt',
+      'finishedAt',
+      'heartbeatAt',
+      'activityAt',
+    ])
+    assert.deepEqual(latest.map(keyOf), ['2', '3', '3'])
+    assert.deepEqual(await jobs.table.latestRows(['finishedAt']), [])
+    await runUserSql(db.url, `DELETE FROM jobs`)
+    assert.deepEqual(await jobs.table.latestRows(['startedAt']), [])
+  })
+
   test(`${engine.name}: rows come newest first, page by page, none twice and none left out`, async () => {
     await using db = await engine.empty()
     // Several in the same second, and some that never started.

@@ -8,6 +8,7 @@ import { passwordsIn, registerSecrets } from '../../../core/model/redact.ts'
 import type { Target } from '../../../core/model/target.ts'
 import type { MappedValue, Mapping, TARGET_FIELDS, UserRow } from '../mapping.ts'
 import type { Millis } from '../../../core/model/time.ts'
+import type { TimeField } from './columns.ts'
 
 /** A value of a column. */
 export type Cell = string | number | bigint | null
@@ -27,6 +28,8 @@ export interface AdoptedTable {
   row(key: string): Promise<AdoptedRow | null>
   /** Newest first by `listedAt` (rows without one last), then by id, the greatest first. */
   rows(filter: RowFilter): Promise<AdoptedRow[]>
+  /** For each of these times that is mapped, the row in which it is the latest as the column sorts; none if all are empty. */
+  latestRows(fields: readonly TimeField[]): Promise<AdoptedRow[]>
   /** Rows per status, and per group in a table of targets. */
   counts(): Promise<RowCount[]>
   /** The ids of all rows in a fixed order, after the given one. */

@@ -53,6 +53,8 @@ export interface TableSql<Values extends BoundValues> {
   isLike(field: MappedField, pattern: string): string
   isOneOf(spellings: readonly string[], values: Values): string
   isSince(at: Millis, values: Values): string
+  /** Whether the column may hold a time in this row. */
+  isTime(field: TimeField, values: Values): string
   isAfter(after: NonNullable<RowFilter['after']>, values: Values): string
   /** How the column stores times; null if it has a time type, or is not mapped. */
   timeStorage(field: MappedField): TimeStorage | null
@@ -102,6 +104,24 @@ export abstract class UserTable<Values extends BoundValues> implements AdoptedTa
        ORDER BY ${sql.byTime}${sql.id} DESC LIMIT ${values.bind(filter.limit)}
     `
     const rows = await this.query<Record<string, unknown>>('rows', text, values)
+    return rows.map((raw) => this.toRow(raw))
+  }
+
+  // Sorted by the columns themselves: to parse the times of all rows takes seconds.
+  async latestRows(fields: readonly TimeField[]): Promise<AdoptedRow[]> {
+    const sql = this.#sql
+    const mapped = fields.filter((field) => this.#catalogue.columns.has(field))
+    if (mapped.length === 0) return []
+    const values = sql.values()
+    const columns = sql.columns(values)
+    const parts = mapped.map(
+      (field) => /* sql */ `
+        SELECT ${columns} FROM ${sql.table}
+         WHERE ${sql.id} = (SELECT ${sql.id} FROM ${sql.table} WHERE ${sql.hasId} AND ${sql.isTime(field, values)}
+                             ORDER BY ${sql.column(field)} DESC LIMIT 1)`,
+    )
+    const text = parts.join(' UNION ALL ')
+    const rows = await this.query<Record<string, unknown>>('latest', text, values)
     return rows.map((raw) => this.toRow(raw))
   }
 
