@@ -6,6 +6,7 @@ import { parseMapping } from '../parse-mapping.ts'
 import { openAdoptedTable } from '../table/table.ts'
 import { runStatusOf } from '../runs/status-mapping.ts'
 import type { Engine } from '../../../testing/test-database.ts'
+import type { FoundTable } from './columns.ts'
 import { findTables } from './find-tables.ts'
 import { propose, type ProposeOptions } from './propose.ts'
 
@@ -15,7 +16,10 @@ const TIMES = "'2026-01-01 10:00:00'"
 async function proposalOf(engine: Engine, ddl: string, options: ProposeOptions = {}) {
   await using db = await engine.empty()
   await db.raw(ddl)
-  const [table] = (await findTables(db.url)).tables
+  // Of a table that is asked for, the values of all columns are read.
+  const [{ table: name }] = (await findTables(db.url)).tables as [FoundTable]
+  const only = options.isRequested ? name : undefined
+  const [table] = (await findTables(db.url, only)).tables
   const found = propose(table!, options)
   if ('because' in found) return found
   const mistakes: string[] = []
@@ -136,6 +140,13 @@ for (const engine of ENGINES) {
       'a status with sentences': `
         CREATE TABLE crawls (id integer PRIMARY KEY, status text, started_at ${time});
         INSERT INTO crawls (id, status) VALUES (1, 'page 3 of 17, 2 errors'), (2, 'The site did not answer.'), (3, 'done'), (4, 'Waits for Max, who is away')`,
+      'titles that read like statuses': `
+        CREATE TABLE crawls (id integer PRIMARY KEY, title text, body text, started_at ${time}, finished_at ${time}, error text);
+        INSERT INTO crawls (id, title) VALUES (1, 'running'), (2, 'Running late'), (3, 'Done')`,
+      'a status with messages beside two statuses': `
+        CREATE TABLE crawls (id integer PRIMARY KEY, status text, started_at ${time});
+        INSERT INTO crawls (id, status) VALUES (98, 'running'), (99, 'finished'),
+          ${Array.from({ length: 16 }, (_, n) => `(${n}, 'Fetched page ${n} of 80')`).join(', ')}`,
       'logs that repeat': `
         CREATE TABLE crawls (id integer PRIMARY KEY, last_log text, url text, started_at ${time});
         INSERT INTO crawls (id, last_log, url) VALUES (1, 'started: opening the browser', 'https://a.example/1'),
@@ -149,5 +160,14 @@ for (const engine of ENGINES) {
       const found = await proposalOf(engine, ddl, { isRequested: true })
       assert.ok('because' in found, `${what}: ${JSON.stringify(found)}`)
     }
+    const messages = Array.from({ length: 5 }, (_, n) => `(${n}, 'HTTP 50${n}: try again')`)
+    const found = await proposalOf(
+      engine,
+      `CREATE TABLE crawls (id integer PRIMARY KEY, status text, started_at ${time});
+       INSERT INTO crawls (id, status) VALUES ${messages.join(', ')},
+         ${Array.from({ length: 9 }, (_, n) => `(1${n}, 'done')`).join(', ')}, (99, 'running')`,
+      { isRequested: true },
+    )
+    assert.ok('options' in found, 'most rows have a status, and some an error in its place')
   })
 }

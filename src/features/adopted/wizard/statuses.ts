@@ -9,6 +9,7 @@ import {
   type ColumnGuess,
   type FoundColumn,
   type FoundTable,
+  type ValueCount,
 } from './columns.ts'
 
 export type StatusKey = keyof AdoptedStatuses
@@ -195,11 +196,11 @@ function score(column: FoundColumn, kind: Mapping['kind']): Score {
   const meanings = isPlain(column)
     ? guessFromRows(column, kind).map(({ meaning }) => meaning)
     : values.flatMap(({ value }) => guessStatus(value, kind)?.meaning ?? [])
-  const rows = (column.values ?? []).reduce((sum, { count }) => sum + count, 0)
+  const rows = countRows(column.values ?? [])
   const isNamed = hasStatusName(column) && !isPlain(column)
   const repeats = rows > 0 && rows >= 2 * column.values!.length
-  // One row with such a title is no status.
-  const isKnown = meanings.length > 0 && 2 * meanings.length >= values.length
+  // Some titles read like a status.
+  const isKnown = meanings.length > 0 && meanings.length === values.length
   return {
     column,
     isNamed,
@@ -216,16 +217,22 @@ const LENGTH_MAX = 40
 
 /** Sentences, names and addresses are no statuses, also in a column that is named like one. */
 function isFreeText(column: FoundColumn): boolean {
-  const values = (column.values ?? []).map(({ value }) => value)
+  const values = column.values ?? []
   const isFree = (value: string): boolean =>
     value.length > LENGTH_MAX ||
     value.trim().split(/\s+/).length > WORDS_MAX ||
     /[\n,;:@/\\{}"]|[.!?]$|\d{3}/.test(value)
-  const free = values.filter((value) => guessStatus(value, 'runs') === null && isFree(value))
-  const isNamed = hasStatusName(column)
-  if (isNamed && values.some(isUnambiguouslyActive)) return false
-  const most = isNamed ? values.length / 2 : 0
-  return column.allowedValues === null && !isPlain(column) && free.length > most
+  if (column.allowedValues !== null || isPlain(column)) return false
+  const free = values.filter(({ value }) => guessStatus(value, 'runs') === null && isFree(value))
+  if (!hasStatusName(column)) return free.length > 0
+  if (!values.some(({ value }) => isUnambiguouslyActive(value)))
+    return free.length > values.length / 2
+  // Some programs write what went wrong in place of a status, but not into most rows.
+  return free.length > 0.75 * values.length && countRows(free) > countRows(values) / 2
+}
+
+function countRows(values: readonly ValueCount[]): number {
+  return values.reduce((sum, { count }) => sum + count, 0)
 }
 
 function whyNone(columns: readonly FoundColumn[], best: FoundColumn | undefined): string {
