@@ -56,6 +56,11 @@ for (const engine of ENGINES) {
       failed: 3,
     })
 
+    const { stdout } = await project.cli('adopt', '--table', 'crawl_jobs', '--db', project.url)
+    assert.match(stdout, /^- \d not changed: queued, or not known to be dead$/m)
+    assert.match(stdout, /^- wait .*queued for 90 min\.$/m)
+    assert.doesNotMatch(stdout, /\bjudge|too young/)
+
     const { items } = await project.json('runs')
     const statuses = items.map(({ origin, status }: any) => `${origin.key} ${status}`)
     assert.deepEqual(statuses.toSorted(), [

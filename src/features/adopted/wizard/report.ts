@@ -117,7 +117,7 @@ function printProposal(writer: TextWriter, evaluated: EvaluatedProposal): void {
 
 const ACTION_EFFECTS: Readonly<Record<Action, string>> = {
   leave: 'not changed: active or queued',
-  wait: 'not changed: no known owner, but too young for a verdict',
+  wait: 'not changed: queued, or not known to be dead',
   alert: 'reported, not changed',
   resume: 'put back in the queue, to continue',
   replan: 'put back in the queue',
