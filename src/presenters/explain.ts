@@ -25,6 +25,7 @@ import {
   formatAgo,
   formatDoneOfTotal,
   howFar,
+  knownPages,
   formatItems,
   formatRunStatus,
   formatTargetStatus,
@@ -268,7 +269,8 @@ function sectionsOf(
 
 function runSentences(run: Run, now: Millis): Sentence[] {
   const { hasTargets, origin } = run.traits
-  const pages = hasTargets ? ` ${plural(run.counts.pages, 'page')} saved,` : ''
+  const known = knownPages(run.counts, run.traits)
+  const pages = hasTargets && known !== null ? ` ${plural(known, 'page')} saved,` : ''
   const sentences: Sentence[] = [
     [
       `Run ${runName(run)} of `,

@@ -175,12 +175,12 @@ export function barOf(far: HowFar): string {
   return progressBar(far.done ?? 0, isGrowing(far) ? 0 : (far.total ?? 0))
 }
 
-/** Saved pages; null: a row of a user's own table may not count them. */
+/** Saved pages; null: those of a user's own table are not counted. */
 export function knownPages(
   { pages }: Run['counts'],
-  { hasTargets }: Pick<RunTraits, 'hasTargets'>,
+  { origin }: Pick<RunTraits, 'origin'>,
 ): number | null {
-  return hasTargets || pages > 0 ? pages : null
+  return origin === null ? pages : null
 }
 
 /** `12 new, 0 updated, 5 unchanged, 2 skipped`; a row of a user's own table has fewer counters. */

@@ -92,7 +92,7 @@ function progressView({ run, by, groups, counts, pages }: Progress) {
 }
 
 function progressSections(progress: Progress, now: Millis): Section[] {
-  const { run, by, groups, counts, pages } = progress
+  const { run, by, counts, pages } = progress
   const title: Sentence = [
     { text: run.source, style: 'strong' },
     ` ${shortId(run.id)}, `,
@@ -106,7 +106,7 @@ function progressSections(progress: Progress, now: Millis): Section[] {
   return [
     { heading: null, sentences: [title, [headline(progress)]] },
     by === 'group'
-      ? groupsSection(null, groups, Infinity)
+      ? groupsSection(null, progress, Infinity)
       : {
           heading: null,
           table: sharesTable(by === 'status' ? 'STATUS' : 'AT PAGE', rows),
@@ -156,7 +156,7 @@ function sharesTable(header: string, rows: readonly (readonly [string, number])[
 /** Groups as a table: those with failures first, then the largest. */
 export function groupsSection(
   heading: string | null,
-  groups: readonly GroupProgress[],
+  { run, groups }: Pick<Progress, 'run' | 'groups'>,
   max: number,
 ): Section {
   const failures = ({ counts: { targets } }: GroupProgress): number =>
@@ -166,7 +166,7 @@ export function groupsSection(
       (a, b) => failures(b) - failures(a) || countTargets(b.counts) - countTargets(a.counts),
     )
     .slice(0, max)
-    .map(({ group, counts }) => ({ group, ...countsView(counts, { hasTargets: true }) }))
+    .map(({ group, counts }) => ({ group, ...countsView(counts, run.traits) }))
   const failureCell = (count: number): Cell => ({
     text: String(count),
     style: count > 0 ? 'bad' : 'dim',
@@ -181,7 +181,7 @@ export function groupsSection(
       right('FAILED', ({ failed }) => failureCell(failed)),
       right('PARKED', ({ parked }) => failureCell(parked)),
       right('STUCK', ({ stuck }) => failureCell(stuck), 1),
-      right('PAGES', ({ pages }) => String(pages), 5),
+      right('PAGES', ({ pages }) => String(pages ?? '–'), 5),
       right('ITEMS', ({ extracted }) => String(extracted), 3),
     ]),
     sentences: omittedRows(groups, '`unstuck progress --by group` lists all groups', max),

@@ -64,7 +64,7 @@ export type RunOwner = {
 
 /** A run in a list. */
 export type ListedRun = Run & {
-  /** Saved pages; null: a row of a table of your own that does not count them. */
+  /** Saved pages; null: not counted, as those of a table of your own. */
   readonly pages: number | null
   /** False while targets still come in: `total` is not final. */
   readonly planned: boolean
@@ -297,7 +297,7 @@ export type AuditCount = {
 export type Counts = Readonly<Record<TargetStatus, number>> & {
   /** All targets. */
   readonly total: number
-  /** Saved pages; null: a row of a table of your own that does not count them. */
+  /** Saved pages; null: not counted, as those of a table of your own. */
   readonly pages: number | null
   /** Items saved as new or changed. */
   readonly extracted: number

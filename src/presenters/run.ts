@@ -203,7 +203,7 @@ export function runSections(report: RunReport): Section[] {
     headline(report),
     { heading: null, sentences: [...facts(report), ...acknowledgedSentences(report)] },
     ...(run.kind === 'crawl' ? [targetCounts(report)] : []),
-    ...(isSplit ? [groupsSection('Groups', groups, GROUPS_MAX)] : []),
+    ...(isSplit ? [groupsSection('Groups', report, GROUPS_MAX)] : []),
     ...(needsAttention.length > 0 && run.traits.hasTargets ? [attention(report)] : []),
     ...(executions.length > 0 ? [executionsSection(report)] : []),
     ...(audit.length > 0 ? [auditSection(report)] : []),
@@ -262,7 +262,7 @@ function facts({ run, assessed, source, now }: RunReport): Sentence[] {
     ['id', run.id],
     ['row', origin ? describeOrigin(origin) : null],
     ['progress', `${barOf(far)} ${formatDoneOfTotal(far)} ${unit}, ${formatShareDone(far)}`],
-    ['pages', hasTargets ? String(counts.pages) : null],
+    ['pages', hasTargets ? String(countsView(counts, run.traits).pages ?? '–') : null],
     ['items', formatItems(run)],
     ['created', at(knownTime(run, run.createdAt))],
     [

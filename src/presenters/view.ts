@@ -36,7 +36,7 @@ export function runView(run: Run): json.Run {
   }
 }
 
-export function countsView(counts: Counts, traits: Pick<RunTraits, 'hasTargets'>): json.Counts {
+export function countsView(counts: Counts, traits: Pick<RunTraits, 'origin'>): json.Counts {
   return {
     total: countTargets(counts),
     ...counts.targets,

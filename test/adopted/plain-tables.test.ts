@@ -285,3 +285,31 @@ for (const engine of ENGINES) {
     assert.equal(verdicts[1], '3 resumable: no owner is known, but it has progress: kept')
   })
 }
+
+for (const engine of ENGINES) {
+  test(`${engine.name}: the pages of a table of targets are unknown: its rows have the page that they are at`, async () => {
+    await using project = await createAdoptedProject(
+      engine,
+      `CREATE TABLE places (id integer PRIMARY KEY, state text, region text, at_page integer);
+       INSERT INTO places VALUES (1, 'open', 'north', 3), (2, 'done', 'north', 10), (3, 'busy', 'south', 2);`,
+      {
+        places: {
+          table: 'places',
+          kind: 'targets',
+          columns: { id: 'id', status: 'state', group: 'region', page: 'at_page' },
+          statuses: { planned: 'open', active: 'busy', succeeded: 'done' },
+        },
+      },
+    )
+    const { run, counts, groups } = await project.json('show', 'places')
+    const pages = [run, counts, ...groups].map((one) => one.pages)
+    assert.deepEqual(pages, [null, null, null, null])
+    const { items } = await project.json('progress', 'places')
+    assert.deepEqual([items[0].counts.pages, items[0].rows[0].pages], [null, null])
+    for (const command of ['status', 'show places', 'progress places', 'explain places', 'runs']) {
+      const { stdout } = await project.cli(...command.split(' '))
+      assert.doesNotMatch(stdout, /\b0 pages|pages +0|null/, command)
+      if (command !== 'explain places' && command !== 'runs') assert.match(stdout, /–/, command)
+    }
+  })
+}
