@@ -61,7 +61,7 @@ export function formatLiveness(liveness: Liveness): Span {
 
 type ProcessRef = {
   readonly pid: number | null
-  readonly host: string
+  readonly host: string | null
   readonly label?: string | null
 }
 

@@ -56,9 +56,9 @@ export type Run = {
 export type RunOwner = {
   /** The id of the worker. */
   readonly worker: string
-  /** Its host; null where the worker was not looked up. */
+  /** Its host; null where the worker was not looked up, and where a row of a table of your own has none. */
   readonly host: string | null
-  /** Its process id; null where the worker was not looked up. */
+  /** Its process id; null as for the host. */
   readonly pid: number | null
 }
 
@@ -97,8 +97,8 @@ export type Pace = {
 export type Owner = {
   /** The id of the worker. */
   readonly worker: string
-  /** The host that it runs on. */
-  readonly host: string
+  /** The host that it runs on; null: of a row of a table of your own none is known. */
+  readonly host: string | null
   /** Its process id; null: of a row of a table of your own none is known. */
   readonly pid: number | null
   /** Its name in a table of your own, where it has no other. */
@@ -197,8 +197,8 @@ export type Worker = {
   readonly id: string
   /** What it works on; empty for a process with runs from `begin`. */
   readonly source: string
-  /** The host that it runs on. */
-  readonly host: string
+  /** The host that it runs on; null: of a row of a table of your own none is known. */
+  readonly host: string | null
   /** Its process id; null: of a row of a table of your own none is known. */
   readonly pid: number | null
   /** Its name in a table of your own, where it has no other. */

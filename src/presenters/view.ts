@@ -27,13 +27,18 @@ export function runView(run: Run): json.Run {
     skipped: run.counts.skipped,
     attempt: 1 + run.resumes,
     error: run.error,
-    owner: run.owner === null ? null : { worker: run.owner, host: null, pid: null },
+    owner: run.owner === null ? null : { worker: run.owner, ...processView(run.ownerProcess) },
     resumable: run.status === 'interrupted',
     retryOf: run.retryOf,
     acknowledged: run.acknowledgedAt !== null,
     origin: run.traits.origin,
     ...(run.cut && { cut: true as const }),
   }
+}
+
+/** A row of a user's own table may name neither. */
+function processView(of: Run['ownerProcess']): Pick<json.RunOwner, 'host' | 'pid'> {
+  return { host: of?.host || null, pid: of?.pid || null }
 }
 
 export function countsView(counts: Counts, traits: Pick<RunTraits, 'origin'>): json.Counts {
@@ -72,8 +77,7 @@ export function workerView({ worker, evidence, assessment, targets }: AssessedWo
   return {
     id: worker.id,
     source: worker.source,
-    host: worker.process.host,
-    pid: worker.process.pid || null,
+    ...processView(worker.process),
     label: evidence.label ?? null,
     startedAt: isoOrNull(worker.startedAt || null),
     lastHeartbeatAt: evidence.neverBeat ? null : iso(worker.lastHeartbeatAt),
@@ -87,8 +91,7 @@ export function workerView({ worker, evidence, assessment, targets }: AssessedWo
 export function ownerView({ worker, evidence, assessment }: Owner): json.Owner {
   return {
     worker: worker.id,
-    host: worker.process.host,
-    pid: worker.process.pid || null,
+    ...processView(worker.process),
     label: evidence.label ?? null,
     startedAt: isoOrNull(worker.startedAt || null),
     lastHeartbeatAt: evidence.neverBeat ? null : iso(worker.lastHeartbeatAt),

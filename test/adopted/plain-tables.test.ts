@@ -185,6 +185,7 @@ test('a worker that is known only from a row without times has no process id and
   )
   const { items } = await project.json('workers')
   assert.deepEqual([items.length, items[0].pid, items[0].startedAt], [1, null, null])
+  assert.equal(items[0].host, 'anna')
   assert.equal(items[0].lastHeartbeatAt, beat)
   assert.match((await project.cli('workers')).stdout, /row 1 of jobs \(anna\) .* – /)
 })
@@ -313,3 +314,39 @@ for (const engine of ENGINES) {
     }
   })
 }
+
+test('the owner of a row is the process that it names, in lists as well; without one its host is unknown', async () => {
+  const here = hostname()
+  await using project = await createAdoptedProject(
+    sqliteEngine,
+    `CREATE TABLE jobs (id integer PRIMARY KEY, state text, host text, pid integer, beat text);
+     INSERT INTO jobs VALUES (1, 'busy', '${here}', ${process.pid}, '${new Date().toISOString()}'),
+       (2, 'busy', NULL, NULL, '${new Date().toISOString()}');`,
+    {
+      jobs: {
+        table: 'jobs',
+        columns: { id: 'id', status: 'state', host: 'host', pid: 'pid', heartbeatAt: 'beat' },
+        statuses: { active: 'busy', failed: 'broken' },
+      },
+    },
+  )
+  const expected = [
+    [here, process.pid],
+    [null, null],
+  ]
+  const processOf = ({ host, pid }: any) => [host, pid]
+  const { items } = await project.json('runs')
+  const owners = items.toSorted((a: any, b: any) => a.origin.key - b.origin.key)
+  assert.deepEqual(owners.map(({ owner }: any) => owner).map(processOf), expected)
+  const workers = (await project.json('workers')).items
+  assert.deepEqual(workers.map(processOf).toSorted().toReversed(), expected.toSorted().toReversed())
+  const shown = await Promise.all(['1', '2'].map((id) => project.json('show', id)))
+  assert.deepEqual(
+    shown.map(({ owner }) => processOf(owner)),
+    expected,
+  )
+  for (const command of ['workers', 'show 2', 'explain 2', 'status']) {
+    const { stdout } = await project.cli(...command.split(' '))
+    assert.doesNotMatch(stdout, /null/, command)
+  }
+})

@@ -3,6 +3,7 @@ import type { Policy } from './policy.ts'
 import type { TargetStatus } from './target.ts'
 import type { Millis } from './time.ts'
 import type { RunTraits } from './traits.ts'
+import type { ProcessIdentity } from './worker.ts'
 
 export const RUN_STATUSES = [
   'queued',
@@ -85,6 +86,8 @@ export type Run = {
   readonly artifacts: number
   /** The worker of a run with one target; a crawl has many and no owner. */
   readonly owner: WorkerId | null
+  /** The process of the owner, where it was read with the run: in a row of a user's own table. */
+  readonly ownerProcess?: Pick<ProcessIdentity, 'host' | 'pid'>
   /** As given when the run was queued or last worked on, so that any process can assess it. */
   readonly policy: Policy
   /** What can be done with it. */

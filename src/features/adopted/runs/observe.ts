@@ -36,7 +36,8 @@ export function observe(
   // A row without heartbeat is alive for as long as its process exists.
   const isActivity = isActivityOfTarget || (isSilent && process !== 'unknown')
   const owner = row.owner === null ? null : sanitizeLine(row.owner)
-  const host = row.host === null ? (owner ?? mapping.name) : sanitizeLine(row.host)
+  const host = row.host === null ? (owner ?? '') : sanitizeLine(row.host)
+  // '' and 0: unknown.
   const pid = row.pid ?? 0
   const lastHeartbeatAt =
     lastHeartbeatOf(row, now + leaseMs) ??

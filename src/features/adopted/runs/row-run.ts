@@ -79,7 +79,9 @@ export function resolveRow(
     table,
     row,
     now,
-    run: tableRun ? run : { ...run, owner: worker },
+    run: tableRun
+      ? run
+      : { ...run, owner: worker, ...(observation && { ownerProcess: observation.worker.process }) },
     target: toTarget(row, { mapping, run, worker, ...facts }),
     observation,
     hasMoved,

@@ -69,13 +69,14 @@ export function Age({ at, none = '–' }: { at: string | null; none?: string }) 
 
 type ProcessRef = {
   readonly label: string | null
-  readonly host: string
+  /** Null: with a label alone. */
+  readonly host: string | null
   readonly pid: number | null
 }
 
 /** A process on a host, or what a table of the user's own calls it. */
 export function WorkerName({ is: { label, host, pid } }: { is: ProcessRef }) {
-  if (label !== null) return <>{safe(label)}</>
+  if (label !== null || host === null) return <>{safe(label ?? 'unknown')}</>
   return (
     <>
       {safe(host)}, process <span class="mono">{pid}</span>

@@ -6,7 +6,7 @@ export function sortWorkers(workers: readonly Worker[]): Worker[] {
     (a, b) =>
       LIVENESS.indexOf(a.liveness) - LIVENESS.indexOf(b.liveness) ||
       compare(a.source, b.source) ||
-      compare(a.host, b.host) ||
+      compare(a.host ?? '', b.host ?? '') ||
       compare(a.id, b.id),
   )
 }

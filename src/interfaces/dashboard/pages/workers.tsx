@@ -113,7 +113,7 @@ const COLUMNS: readonly Column<Worker>[] = [
     head: 'Process',
     cell: ({ label, host, pid }) => (
       <span class="mono small">
-        <Text value={label ?? host} />
+        <Text value={label ?? host ?? 'unknown'} />
         {label === null && <span class="faint"> · {pid}</span>}
       </span>
     ),
