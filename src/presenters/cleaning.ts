@@ -83,9 +83,9 @@ export async function loadSummary(
 
 /** Resumable and dead runs side by side, the active ones as a number. */
 export function presentLiveRuns(classified: ClassifiedRuns): Presented<LiveRunsView> {
-  const { now, total, active, dead, severity } = classified
-  const resumable = classified.resumable.map(withOwnersEnd)
-  const stuck = active.filter(({ health }) => health.severity !== 'ok')
+  const { now, total, active, resumable, dead, severity } = classified
+  const paused = active.filter(({ health }) => health.state === 'paused')
+  const stuck = active.filter((one) => one.health.severity !== 'ok' || paused.includes(one))
   const view = {
     total,
     active: active.map(assessedRunView),
@@ -96,7 +96,12 @@ export function presentLiveRuns(classified: ClassifiedRuns): Presented<LiveRunsV
     const summary = 'No run is live: nothing to resume, nothing to clean.'
     return { view, severity, summary, sections: [{ heading: null, sentences: [[summary]] }] }
   }
-  const parts = [`${active.length} active`, `${resumable.length} resumable`, `${dead.length} dead`]
+  const also = paused.length > 0 ? ` (${paused.length} paused)` : ''
+  const parts = [
+    `${active.length} active${also}`,
+    `${resumable.length} resumable`,
+    `${dead.length} dead`,
+  ]
   const title = `${plural(total, 'live run')}: `
   const summary = `${title}${parts.join(', ')}.`
   const counts: Sentence = [
@@ -125,15 +130,7 @@ export function presentLiveRuns(classified: ClassifiedRuns): Presented<LiveRunsV
   }
 }
 
-/** The age alone does not tell that its worker is lost. */
-function withOwnersEnd(one: AssessedRun): AssessedRun {
-  const { decision, owner } = one
-  if (owner === null || decision.action !== 'resumable') return one
-  const because = `${owner.assessment.because}; it has progress: kept`
-  return { ...one, decision: { ...decision, because } }
-}
-
-/** A run that is neither resumable nor dead, and not worked on either. */
+/** A run that is paused, or neither resumable nor dead and not worked on either. */
 function stuckSentence({ run, health }: AssessedRun): Sentence {
   const { state, because, command } = health
   return [`${runName(run)} of ${run.source} is ${state}: ${because}. See \`${command}\`.`]

@@ -89,9 +89,9 @@ export type Check = Presented & {
 export type LiveRuns = Presented & {
   /** How many live runs there are. */
   readonly total: number
-  /** With a worker, or waiting for one. */
+  /** With a worker, waiting for one, paused, or to be ended by recovery. */
   readonly active: readonly AssessedRun[]
-  /** Without a worker, with something to continue from. */
+  /** Without a worker, and the next one continues from its progress. */
   readonly resumable: readonly AssessedRun[]
   /** Without worker, progress and checkpoint, for longer than `abandonAfter`. */
   readonly dead: readonly AssessedRun[]

@@ -274,6 +274,44 @@ export const ADOPTED: Situations = {
     tables: { tenders: { ...tenders(tender(1)).tenders, options: 'alive: () => false' } },
     arrange: async () => {},
   },
+  'an adopted row with progress that the preset fails': {
+    severity: 'stuck',
+    health: { portal: 'orphaned' },
+    check: { portal: 'clean' },
+    verdicts: ['fail portal'],
+    alerts: ['silent'],
+    attention: { 'portal: orphaned': 'unstuck recover' },
+    config: `preset: 'development'`,
+    tables: tenders(tender(10, { extracted_total_tenders: 40 })),
+    arrange: async () => {},
+  },
+  'an old adopted row with progress of which alive() says that it has ended': {
+    severity: 'stuck',
+    health: { portal: 'orphaned' },
+    check: { portal: 'resume' },
+    verdicts: ['resume portal'],
+    alerts: ['silent'],
+    attention: { 'portal: orphaned': 'unstuck recover' },
+    config: `preset: 'development'`,
+    tables: {
+      tenders: {
+        ...tenders(tender(20 * 60, { extracted_total_tenders: 40 })).tenders,
+        options: 'alive: () => false',
+      },
+    },
+    arrange: async () => {},
+  },
+  'an adopted row that the preset failed, and the failing reverted': {
+    severity: 'ok',
+    health: { portal: 'waiting' },
+    check: { portal: 'resume' },
+    config: `preset: 'production'`,
+    tables: tenders(tender(40, { extracted_total_tenders: 40 })),
+    arrange: async (the) => {
+      await the.cli('recover', '--yes')
+      await the.cli('revert', 'tenders:1')
+    },
+  },
   'a stuck adopted row that is acknowledged': {
     severity: 'ok',
     health: { portal: 'orphaned' },

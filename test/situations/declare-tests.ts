@@ -106,10 +106,20 @@ function testSituation(engine: Engine, situation: Situation): void {
     assert.equal(dead.length, states.filter((state) => state === 'dead').length)
     assert.equal(data.severity, liveSeverity)
     assert.equal(code, exitCodeOf(liveSeverity))
-    // Unless a copy of its command may still run.
+    for (const one of [...active, ...resumable]) {
+      const { verdict } = (await project.cli('explain', one.id)).data
+      assert.equal(one.action, verdict.action)
+      assert.equal(withoutAges(one.because), withoutAges(verdict.because))
+    }
+    // Unless a copy of its command may still run. Of several runs of a source, `check` is about one.
     const locked = status.sourceLocks.map(({ source }: Json) => source)
-    for (const { source } of resumable)
-      if (!locked.includes(source)) assert.notEqual(check[source], 'wait', source)
+    const isOne = ({ source }: Json): boolean =>
+      !locked.includes(source) && typeof health[source] === 'string'
+    for (const { source } of resumable.filter(isOne)) assert.equal(check[source], 'resume', source)
+    for (const { source, facts } of active.filter(isOne))
+      if (facts.hasProgress) assert.notEqual(check[source], 'resume', source)
+    const paused = states.filter((state) => state === 'paused').length
+    assert.equal(data.summary.includes('paused'), paused > 0)
   })
 
   test('explain and show', async () => {

@@ -23,6 +23,18 @@ export const PAUSED: Situations = {
       await the.advance(7 * 24 * HOUR)
     },
   },
+  'a crawl of a paused source that no worker has had for a quarter of an hour': {
+    severity: 'ok',
+    health: { shop: 'paused' },
+    check: { shop: 'wait' },
+    arrange: async (the) => {
+      const worker = await the.liveWorker()
+      await the.crawl(worker)
+      await the.cli('pause', 'shop', '--because', 'their site is down')
+      await the.stop(worker)
+      await the.advance(13 * MINUTE)
+    },
+  },
   'a run of a paused source without progress, a day old': {
     severity: 'ok',
     health: { shop: 'paused' },

@@ -208,6 +208,18 @@ export const WAITING: Situations = {
       await the.advance(2 * MINUTE)
     },
   },
+  'a failed run that was resumed 72 s ago': {
+    severity: 'attention',
+    health: { shop: 'interrupted' },
+    check: { shop: 'resume' },
+    alerts: ['silent'],
+    attention: { 'shop: interrupted': 'unstuck work MODULE' },
+    arrange: async (the) => {
+      const run = await the.ended({ failed: 1, done: 1 })
+      await the.cli('resume', run)
+      await the.advance(72 * SECOND)
+    },
+  },
   'a run that is worked on again after an interruption': {
     severity: 'ok',
     health: { shop: 'healthy' },

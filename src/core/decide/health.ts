@@ -129,7 +129,8 @@ function classify(facts: HealthFacts): Classified {
   if (facts.stuckRows) return withStuckRows(run, facts.stuckRows)
   const idleMs = now - run.lastActivityAt
   if (!owner && decision.action !== 'fail' && !run.traits.ownerIsKnown)
-    return withoutKnownOwner(facts, idleMs)
+    // An operator reopened it: no process has had it since.
+    return decision.action === 'leave' ? interrupted(facts) : withoutKnownOwner(facts, idleMs)
   const isLost = !owner || owner.liveness === 'gone' || owner.liveness === 'silent'
   // Nothing of it is left to do: the next worker, start or recovery ends it.
   const hasClaims = run.counts.targets.in_progress > 0

@@ -2,13 +2,14 @@ import { isProvenDead, assessLiveness, type ObserverHealth } from '../decide/liv
 import { newId } from '../model/id.ts'
 import { withAbandonAfter } from '../model/policy-of.ts'
 import type { Millis } from '../model/time.ts'
-import type { Verdict } from '../model/verdict.ts'
+import type { Action, Verdict } from '../model/verdict.ts'
 import type { Severity } from '../decide/health.ts'
 import {
   assess,
   CLAIMS_MAX,
   hasProgress,
   isLost,
+  runSnapshot,
   type AssessContext,
   type AssessedRun,
   type Assessment,
@@ -16,15 +17,15 @@ import {
 import type { OperatorContext } from './context.ts'
 import { applyRunVerdict, waitForHeartbeats, toRunVerdict } from './recover.ts'
 
-/** Live runs by what cleaning may do with them; the decision of each is the one by age. */
+/** Live runs by what cleaning may do with them. */
 export type ClassifiedRuns = {
   readonly now: Millis
   readonly total: number
-  /** A worker has it, or it waits for one. */
+  /** All others: a worker has it, it waits for one or for the end of a pause, or recovery ends it. */
   readonly active: readonly AssessedRun[]
-  /** No worker has it, and it has progress to continue from. */
+  /** No worker has it, and the next one continues from its progress. */
   readonly resumable: readonly AssessedRun[]
-  /** No worker has it, it has no progress, and it is older than the policy allows. */
+  /** No worker has it, it has no progress, and it is older than the policy allows. Its decision is the one by age. */
   readonly dead: readonly AssessedRun[]
   readonly severity: Severity
 }
@@ -38,21 +39,12 @@ export async function classifyRuns(
 }
 
 function classify({ now, runs, severity }: Assessment): ClassifiedRuns {
-  const byAge = runs.map((one) => ({ ...one, decision: one.ageDecision }))
-  // A run without progress waits for a worker, as a queued one does; a paused one for the end of its pause.
-  const isActive = ({ run, decision, owner, health }: AssessedRun): boolean =>
-    (owner !== null && !isLost(owner.assessment)) ||
-    decision.action === 'leave' ||
-    // A process that is not recorded may be working on it.
-    health.state === 'healthy' ||
-    health.state === 'paused' ||
-    !hasProgress(run)
-  const groups = Map.groupBy(byAge, (one) =>
+  const groups = Map.groupBy(runs, (one) =>
     one.health.state === 'dead' && one.run.acknowledgedAt === null
       ? 'dead'
-      : isActive(one)
-        ? 'active'
-        : 'resumable',
+      : isResumable(one)
+        ? 'resumable'
+        : 'active',
   )
   const group = (name: 'active' | 'resumable' | 'dead') => groups.get(name) ?? []
   return {
@@ -60,9 +52,20 @@ function classify({ now, runs, severity }: Assessment): ClassifiedRuns {
     total: runs.length,
     active: group('active'),
     resumable: group('resumable'),
-    dead: group('dead'),
+    dead: group('dead').map((one) => ({ ...one, decision: one.ageDecision })),
     severity,
   }
+}
+
+/** Decisions after which the next worker continues a run that has progress. */
+const CONTINUED: readonly Action[] = ['resume', 'resumable', 'wait', 'leave']
+
+function isResumable({ run, decision, owner, health }: AssessedRun): boolean {
+  const isHeld = owner !== null && !isLost(owner.assessment)
+  // A process that is not recorded may be working on a healthy one.
+  const isFree = !isHeld && health.state !== 'healthy' && health.state !== 'paused'
+  const isLeft = hasProgress(run) && !runSnapshot(run).isComplete
+  return isFree && isLeft && CONTINUED.includes(decision.action)
 }
 
 /** Marks these dead runs as abandoned. What is no longer dead when its turn comes is left alone. */
