@@ -312,6 +312,19 @@ export const ADOPTED: Situations = {
       await the.cli('revert', 'tenders:1')
     },
   },
+  'a day-old adopted row whose process has ended on this host': {
+    severity: 'stuck',
+    health: { portal: 'dead' },
+    check: { portal: 'clean' },
+    verdicts: ['fail portal'],
+    alerts: ['dead'],
+    attention: { 'portal: dead': 'unstuck clean jobs:1' },
+    unsaid: /no owner is known/,
+    tables: jobs(() =>
+      job(1, { pid: GONE, created_at: ago(25 * HOUR), started_at: ago(25 * HOUR) }),
+    ),
+    arrange: async () => {},
+  },
   'a stuck adopted row that is acknowledged': {
     severity: 'ok',
     health: { portal: 'orphaned' },

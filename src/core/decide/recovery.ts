@@ -39,6 +39,8 @@ export type Snapshot = {
   } | null
   /** Null if no owner is known. */
   readonly owner: LivenessAssessment | null
+  /** The owner is lost and counts as none: only the age matters. */
+  readonly byAge?: boolean
   /** The owner is not proven dead and holds the lock of the source: its command may still run, and no other copy can start. */
   readonly mayStillRun?: boolean
 }
@@ -58,7 +60,7 @@ export function decide(snapshot: Snapshot, policy: Policy, now: Millis): Decisio
     return verdict('leave', `the target is ${target.status}`)
   // It waits for an operator, however long: neither its age nor its silence means anything.
   if (run.isPaused) return verdict('wait', 'its source is paused')
-  if (!owner) return withoutOwner(snapshot, policy, now)
+  if (!owner || snapshot.byAge) return withoutOwner(snapshot, policy, now)
   const lastActivityAt = target?.lastActivityAt ?? lastActivityOf(run)
   const assessment = assessProgress(owner, now - lastActivityAt, policy.maxSilenceMs)
   switch (assessment.liveness) {
@@ -142,7 +144,7 @@ function hasAnyProgress(run: Snapshot['run'], target: Snapshot['target']): boole
   return run.hasProgress || (target?.hasProgress ?? false)
 }
 
-function withoutOwner({ run }: Snapshot, policy: Policy, now: Millis): Decision {
+function withoutOwner({ run, owner }: Snapshot, policy: Policy, now: Millis): Decision {
   const age = now - run.createdAt
   const idle = now - run.lastActivityAt
   const noOwner =
@@ -169,10 +171,8 @@ function withoutOwner({ run }: Snapshot, policy: Policy, now: Millis): Decision 
       `${noOwner}; ${humanizeDuration(age)} old, dead after ${humanizeDuration(policy.abandonAfterMs)}`,
     )
   }
-  return verdict(
-    'abandon',
-    `${noOwner}, ${humanizeDuration(age)} old, no progress and no checkpoint`,
-  )
+  const why = owner ? `${owner.because}; it is` : `${noOwner},`
+  return verdict('abandon', `${why} ${humanizeDuration(age)} old, no progress and no checkpoint`)
 }
 
 function verdict(action: Action, because: string): Decision {

@@ -168,7 +168,7 @@ function assessOne<T extends OnlyTarget>(
   const decision = decide(snapshot, policy, now)
   const lost = owner !== null && isLost(owner.assessment)
   const ageDecision = lost
-    ? decide({ ...snapshot, target: null, owner: null }, policy, now)
+    ? decide({ ...snapshot, target: null, byAge: true }, policy, now)
     : decision
   const idleMs = now - (held?.lastActivityAt ?? lastActivityOf(run))
   const shownOwner = owner && {
