@@ -324,7 +324,7 @@ function knownSentences({ run, target, owner, now }: Explanation): Sentence[] {
     const { assessment, evidence, worker } = owner
     const started = evidence.label === undefined
     return [
-      [`${sentenceCase(assessment.because)}: ${assessment.liveness}.`],
+      [`${sentenceCase(assessment.because)}.`],
       ...evidenceSentences(evidence).map((sentence): Sentence => [sentence]),
       ...(started ? [[`It started ${formatAgo(worker.startedAt, now)}.`]] : []),
       lastChange,

@@ -136,6 +136,13 @@ const cases: [string, Case, Action, (keyof Policy)[], RegExp][] = [
     /`unstuck unpark`/,
   ],
   ['no owner, young', {}, 'wait', ['abandonAfterMs'], /counts as dead in 23 h/],
+  [
+    'interrupted with progress: maxSilence decides when that needs attention',
+    { run: { status: 'interrupted', hasProgress: true } },
+    'resumable',
+    ['maxSilenceMs', 'abandonAfterMs'],
+    /never cleaned/,
+  ],
   ['queued, old', { run: { ...old, status: 'queued' } }, 'wait', [], /^A worker that starts/],
   [
     'no owner, old',

@@ -23,6 +23,8 @@ export function explainNextSteps(
   const byItself = run.traits.recoveredBy === 'server' ? RECOVERED_BY_SERVER : RECOVERED_BY_WORKER
   const isOwnProgram = run.traits.continuedBy === 'own-program'
   const takenUp = isOwnProgram ? CONTINUED_BY_OWN_PROGRAM : CONTINUED_BY_WORKER
+  // It decides when an interrupted run needs attention.
+  const silence = run.status === 'interrupted' ? (['maxSilenceMs'] as const) : []
   if (run.isPaused && isLive(run.status)) return { policy: [], changes: [PAUSED] }
   switch (action) {
     case 'leave':
@@ -91,7 +93,10 @@ export function explainNextSteps(
       const left = policy.abandonAfterMs - (now - run.createdAt)
       const stale = msUntilStale(run, policy, now)
       return {
-        policy: stale === null ? ['abandonAfterMs'] : ['staleAfterMs', 'onStale', 'abandonAfterMs'],
+        policy:
+          stale === null
+            ? [...silence, 'abandonAfterMs']
+            : ['staleAfterMs', 'onStale', 'abandonAfterMs'],
         changes: [
           takenUp,
           stale === null
@@ -114,7 +119,7 @@ export function explainNextSteps(
       }
     case 'resumable':
       return {
-        policy: ['abandonAfterMs'],
+        policy: [...silence, 'abandonAfterMs'],
         changes: [
           isOwnProgram
             ? 'It is never cleaned by age. Your own program continues it, or ends it.'
@@ -127,7 +132,7 @@ export function explainNextSteps(
 const RECOVERED_BY_WORKER =
   'Any worker that runs does this within a second; `unstuck recover` does it now.'
 const RECOVERED_BY_SERVER =
-  '`unstuck serve` does this within a minute of its time; `unstuck recover` does it now.'
+  '`unstuck serve` does this within a minute; `unstuck recover` does it now.'
 const PAUSED = 'It goes on when `unstuck unpause SOURCE` ends the pause of its source.'
 const CONTINUED_BY_OWN_PROGRAM = 'Your own program continues it, or takes it up.'
 const CONTINUED_BY_WORKER = 'A worker that starts takes it up.'

@@ -90,7 +90,7 @@ const CASES: readonly [string, Case, HealthState, RegExp][] = [
     'its source is paused, and it was interrupted an hour ago',
     { ...INTERRUPTED, idleMs: HOUR, run: { status: 'interrupted', ...PAUSED } },
     'paused',
-    /^for 5 min: the site asked for it$/,
+    /^its source was paused 5 min ago: the site asked for it$/,
   ],
   [
     'its source is paused, and a worker died with two of its targets',

@@ -109,7 +109,7 @@ type Classified = Pick<Health, 'state' | 'because'> & {
 function paused({ run, now }: HealthFacts, { state }: Classified): Classified | null {
   const held = run.counts.targets.in_progress
   if (!run.paused || (state === 'stalled' && held > 0)) return null
-  const since = `for ${humanizeDuration(now - run.paused.at)}: ${run.paused.because}`
+  const since = `its source was paused ${humanizeAgo(now - run.paused.at)}: ${run.paused.because}`
   const because = held > 0 ? `${since}; ${held} in progress` : since
   return { state: 'paused', because }
 }

@@ -224,13 +224,13 @@ const cases: [string, Case, Action, RegExp][] = [
     'the same, and it may not be tried again',
     { owner: 'gone', run: single, policy: { runRetries: 0 } },
     'fail',
-    /^process ended unexpectedly with nothing done, once: /,
+    /^process ended unexpectedly with nothing done: /,
   ],
   [
     'a row of a table of one’s own is silent, which proves nothing',
     { owner: 'silent', run: { ...single, traits: makeRowTraits() }, policy: { runRetries: 0 } },
     'fail',
-    /^no sign of life with nothing done, once: /,
+    /^no sign of life with nothing done: /,
   ],
   [
     'the same with progress, and nothing to put it back in the queue',

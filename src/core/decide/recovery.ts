@@ -124,12 +124,10 @@ function withOwnerLost(snapshot: Snapshot, owner: LivenessAssessment, policy: Po
   if (run.kind === 'crawl') return verdict('replan', `${owner.because}; no page was done yet`)
   // The same run, so that a command that still runs can continue it.
   if (mayStillRun) return verdict('resume', `${owner.because}; its command may still run`)
-  return run.retries < policy.runRetries
-    ? verdict('retry', `${owner.because}; nothing was done yet`)
-    : verdict(
-        'fail',
-        `${end} with nothing done, ${run.retries === 0 ? 'once' : `${run.retries + 1} times`}: ${owner.because}`,
-      )
+  if (run.retries < policy.runRetries)
+    return verdict('retry', `${owner.because}; nothing was done yet`)
+  const times = run.retries === 0 ? '' : `, ${run.retries + 1} times`
+  return verdict('fail', `${end} with nothing done${times}: ${owner.because}`)
 }
 
 function describeResumePoint(target: Snapshot['target']): string {
