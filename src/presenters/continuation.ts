@@ -53,7 +53,8 @@ export function describeContinuation(run: Run, last: LastStart): string {
     found === null
       ? 'Start its program again'
       : `Start ${last.execution ? 'it' : 'its worker'} again (\`${found.command}\`${describeHost(found)})`
-  return `${start}: it continues after the last saved page.`
+  const isSaved = run.counts.pages > 0
+  return `${start}: ${isSaved ? 'it continues after the last saved page' : 'no page is saved yet'}.`
 }
 
 /** `, last started on web1`; empty for this host. */

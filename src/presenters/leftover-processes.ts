@@ -56,7 +56,7 @@ export function leftoverSection(processes: readonly LeftoverProcess[], now: Mill
     `: process ${pid} on ${host}, for ${humanizeDuration(now - Date.parse(since))}: ${command}${OUTCOME[outcome]}`,
   ])
   const note =
-    'An ended process cannot be brought back; the next start of its source continues after the last saved page.'
+    'An ended process cannot be brought back; the next start of its source continues from what is saved.'
   return {
     heading: isPreview ? 'Processes of earlier copies that would be ended' : ENDED,
     sentences: [

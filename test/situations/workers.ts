@@ -44,6 +44,7 @@ export const WORKERS: Situations = {
     check: { shop: 'start' },
     verdicts: ['retry shop'],
     attention: { 'shop: orphaned': 'unstuck recover' },
+    unsaid: /continues after/,
     arrange: async (the) => the.single(await the.deadWorker(), { pages: 0 }),
   },
   'a worker killed an hour ago, and no other running': {

@@ -188,7 +188,7 @@ function RunNumbers({ detail: { run, counts, owner, continuation } }: { detail: 
         {run.error && <p class="error">{safe(run.error)}</p>}
         {continuation !== null && (
           <>
-            <p>Start it again: it continues after its last saved page.</p>
+            <p>Start it again:</p>
             <CopyCommand command={continuation} />
           </>
         )}
