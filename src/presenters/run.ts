@@ -240,12 +240,12 @@ function howToContinue(report: RunReport): Sentence[] {
 /** Returns whether the run stopped half-way, and starting its program continues it. */
 function isStopped({ run, assessed }: RunReport): boolean {
   const { state } = assessed.health
-  if (state === 'paused') return false
   const isOwn = run.traits.continuedBy === 'own-program'
-  if (state === 'dead' && !isOwn) return false
-  return (
-    run.status === 'interrupted' || (run.status === 'running' && state === 'orphaned' && !isOwn)
-  )
+  if (state === 'paused' || (state === 'dead' && !isOwn)) return false
+  if (run.status === 'interrupted') return true
+  // Recovery ends what its lost workers held.
+  const isEnded = ['fail', 'hold', 'park'].includes(assessed.decision.action)
+  return run.status === 'running' && state === 'orphaned' && !isOwn && !isEnded
 }
 
 function facts({ run, assessed, source, now }: RunReport): Sentence[] {

@@ -19,6 +19,10 @@ export type Snapshot = {
     readonly retries: number
     /** All targets are planned and none is open: the worker that finished the last one is about to settle it. */
     readonly isComplete: boolean
+    /** Workers hold targets of it. */
+    readonly isClaimed: boolean
+    /** Targets of it wait for a worker, or are still being planned. */
+    readonly hasWaiting: boolean
     /** Anything extracted, skipped or checkpointed, or a file in its output directory. */
     readonly hasProgress: boolean
     /** An operator reverted an earlier verdict: recovery leaves it alone until it has an owner again. */
@@ -116,6 +120,8 @@ function withOwnerLost(snapshot: Snapshot, owner: LivenessAssessment, policy: Po
   // A crawl continues whatever becomes of single targets, which get their own verdicts.
   const isWhole = target === null && run.kind === 'crawl'
   if (hasAnyProgress(run, target)) {
+    if (isWhole && run.isClaimed && policy.onCrash !== 'resume')
+      return withTargetsEnded(run, owner, policy.onCrash)
     if (policy.onCrash === 'resume' || isWhole) {
       return verdict('resume', `${owner.because}; continues ${describeResumePoint(target)}`)
     }
@@ -128,6 +134,19 @@ function withOwnerLost(snapshot: Snapshot, owner: LivenessAssessment, policy: Po
     return verdict('retry', `${owner.because}; nothing was done yet`)
   const times = run.retries === 0 ? '' : `, ${run.retries + 1} times`
   return verdict('fail', `${end} with nothing done${times}: ${owner.because}`)
+}
+
+/** A crawl goes on with the targets that its lost workers did not hold; without any it ends with those that they held. */
+function withTargetsEnded(
+  { hasWaiting }: Snapshot['run'],
+  { because }: LivenessAssessment,
+  onCrash: 'fail' | 'hold',
+): Decision {
+  const fate = `${onCrash === 'fail' ? 'fails' : 'holds'} its targets in progress that have a saved page`
+  const why = `${because}; onCrash: '${onCrash}' ${fate}`
+  return hasWaiting
+    ? verdict('resume', `${why}, and it continues with the others`)
+    : verdict(onCrash, why)
 }
 
 function describeResumePoint(target: Snapshot['target']): string {

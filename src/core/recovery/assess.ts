@@ -39,6 +39,8 @@ export function runSnapshot(run: Run): Snapshot['run'] {
   return {
     ...run,
     isComplete: run.plannedAt !== null && countOpenTargets(run.counts) === 0,
+    isClaimed: run.counts.targets.in_progress > 0,
+    hasWaiting: run.plannedAt === null || run.counts.targets.planned > 0,
     hasProgress: hasProgress(run),
     isReopened: run.reopenedAt !== null,
     isPaused: run.paused !== null && run.counts.targets.in_progress === 0,

@@ -244,7 +244,7 @@ describe('recover', { concurrency: 2 }, () => {
     )
     assert.match(
       summary.stdout,
-      /^\w{8}: process .* no longer exists .*; continues from its last saved pages\.$/m,
+      /^\w{8}: process .* no longer exists .*; onCrash: 'hold' holds .*, and it continues with the others\.$/m,
     )
     const { stdout } = await ctx.cli(['recover', '--yes'], 3)
     assert.match(stdout, /^- hold target a \(\w{8}\) of directory \(in progress → stuck\)/m)
