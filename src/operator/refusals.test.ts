@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Run } from '../core/model/run.ts'
-import { cancelHint, refuseCancel } from './refusals.ts'
+import { cancelHint, refuseCancel, refuseRetry } from './refusals.ts'
 import { makeRowTraits, STANDARD_TRAITS } from '../testing/traits.ts'
 import type { RunTraits } from '../core/model/traits.ts'
 
@@ -35,4 +35,13 @@ test('a whole table of targets is not ended as one', () => {
   })
   assert.match(refuseCancel(run)?.message ?? '', /whole table courses.*`unstuck park`/)
   assert.doesNotMatch(cancelHint(run), /cancel/)
+})
+
+test('the refusal to retry a live row names it by its own id, and what to do if its process has ended', () => {
+  const counts = { targets: { in_progress: 1 } } as Run['counts']
+  const run = { ...row({ actions: ['retry'], isOnlyLive: false }), source: 'maths', counts }
+  assert.match(
+    refuseRetry(run, null)?.message ?? '',
+    /^maths is already running: run courses:7\. .*if its process has ended, `unstuck recover`/,
+  )
 })

@@ -67,7 +67,7 @@ export function refuseRetry(run: Run, otherLive: Run | null): Refusal {
   const refusal = refuseUnsupported(run, 'retry', what) ?? refuseOtherLive(run, otherLive)
   if (refusal !== null) return refusal
   return isLive(run.status) && run.counts.targets.in_progress > 0
-    ? new AlreadyRunningError(run.source, run.id, 'and a worker has it')
+    ? new AlreadyRunningError(run.source, run.id, { name: runName(run) })
     : null
 }
 
@@ -116,7 +116,7 @@ export function refuseReplan(run: Run, otherLive: Run | null): Refusal {
 /** Most sources have at most one live run. */
 function refuseOtherLive({ source, traits }: Run, otherLive: Run | null): Refusal {
   if (!otherLive || !traits.isOnlyLive) return null
-  return new AlreadyRunningError(source, otherLive.id, `which is ${otherLive.status}`)
+  return new AlreadyRunningError(source, otherLive.id, { status: otherLive.status })
 }
 
 export function isParkedOrStuck({ status }: Pick<Target, 'status'>): boolean {

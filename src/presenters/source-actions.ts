@@ -133,7 +133,7 @@ export async function enqueueSource(
 function refuseEnqueue({ id, source, status, traits }: Run): Error | null {
   if (traits.origin !== null) return null
   if (traits.items !== 'items') return new RefusedError(`Only its own program can start ${source}.`)
-  return isLive(status) ? new AlreadyRunningError(source, id, `which is ${status}`) : null
+  return isLive(status) ? new AlreadyRunningError(source, id, { status }) : null
 }
 
 /** Queues a run like the last one, for a worker that runs or will be started. */
@@ -219,7 +219,7 @@ function refuseRunNow(report: SourceReport): Error | null {
       `${source} is paused: ${paused.because}. First: \`${unstuckCommand('unpause', [source])}\``,
     )
   const isHeld = run !== null && isLive(run.status) && run.counts.targets.in_progress > 0
-  return isHeld ? new AlreadyRunningError(source, run.id, 'in progress') : null
+  return isHeld ? new AlreadyRunningError(source, run.id) : null
 }
 
 /** Only a process that runs already can start the command: what to do instead. */

@@ -13,7 +13,7 @@ const FAILURES: Readonly<Record<string, () => Error>> = {
   missing: () => new NotFoundError('run 1', '`unstuck runs` lists them.'),
   wrong: () => new UsageError('Give the full id.'),
   refused: () => new RefusedError('It has ended.'),
-  running: () => new AlreadyRunningError('a', null, 'another worker'),
+  running: () => new AlreadyRunningError('a', null, { owner: 'another worker' }),
   away: () => new StoreUnavailableError('The database does not answer.'),
   changed: () => planChanged({ plan: '0123456789abcdef' }),
 }

@@ -40,7 +40,7 @@ async function endedCrawl(
 
 const ENDED = /has already ended: it is \w+\./
 const LIVE = /only what has ended|is not dead/
-const OTHER_LIVE = /already|which is queued/
+const OTHER_LIVE = /already/
 
 /** Refused wherever it is not offered. */
 const NOT_OFFERED: Readonly<Record<string, RegExp>> = { acknowledge: /nothing to acknowledge/ }
@@ -53,7 +53,7 @@ const SITUATIONS: Readonly<Record<string, RunSituation>> = {
   },
   'running, with a worker': {
     offered: 'cancel',
-    refused: { retry: /and a worker has it/, revert: /nothing was done to it/, delete: LIVE },
+    refused: { retry: /Wait for it/, revert: /nothing was done to it/, delete: LIVE },
     async arrange({ ctx, ...api }) {
       const run = await enqueueCrawl(ctx.store, 2)
       await claimOne(ctx.store, await api.registerLiveWorker('shop'))

@@ -18,12 +18,12 @@ export type ErrorData = {
     readonly run: string
     readonly finishedAt: Timestamp
   }
-  /** A live process has the source. `run` is null for a wrapped command between two runs. */
+  /** The source has a live run. `run` is null for a wrapped command between two runs. */
   E_ALREADY_RUNNING: {
     readonly source: string
     readonly run: string | null
-    /** What is known of the owner, as text. */
-    readonly owner: string
+    /** What is known of the owner, as text; null: nothing is. */
+    readonly owner: string | null
   }
   /** The program after `--` could not be started; `reason` is Node's error code, as `ENOENT`. */
   E_COMMAND: { readonly command: string; readonly reason: string }

@@ -26,7 +26,11 @@ const claim = { target: newId(), epoch: 3, claimId: newId(), worker: newId() }
 const errors: [UnstuckError, string, number][] = [
   [new LeaseLostError(claim, 'it is done'), 'E_LEASE_LOST', EXIT.leaseLost],
   [new PageBehindError(claim.target, 2, 5), 'E_PAGE_BEHIND', EXIT.failed],
-  [new AlreadyRunningError('shop', newId(), 'x'), 'E_ALREADY_RUNNING', EXIT.alreadyRunning],
+  [
+    new AlreadyRunningError('shop', newId(), { owner: 'x' }),
+    'E_ALREADY_RUNNING',
+    EXIT.alreadyRunning,
+  ],
   [new PageRejectedError('x'), 'E_PAGE_REJECTED', EXIT.failed],
   [new StoreUnavailableError('x'), 'E_DB_UNREACHABLE', EXIT.unreachable],
   [new StoreReadOnlyError('x'), 'E_DB_READ_ONLY', EXIT.unreachable],
@@ -42,19 +46,26 @@ const errors: [UnstuckError, string, number][] = [
   [new StoppingError('x'), 'E_STOPPING', EXIT.resumable],
   [new RetryLaterError('5ms'), 'E_RETRY_LATER', EXIT.failed],
 ]
-test('a run that waits is not called running', () => {
+test('a run that waits is not called running, and waiting for it is no advice', () => {
   const run = newId()
-  const messageFor = (owner: string): string => new AlreadyRunningError('shop', run, owner).message
-  assert.match(messageFor('which is queued'), /^shop is already queued: run \w{8}\. Wait/)
+  const errorFor = (about: ConstructorParameters<typeof AlreadyRunningError>[2]) =>
+    new AlreadyRunningError('shop', run, about)
   assert.match(
-    messageFor('queued, last activity 2 s ago'),
-    /^shop is already queued: run .*activity/,
+    errorFor({ status: 'queued', owner: 'last activity 2 s ago' }).message,
+    /^shop is already queued: run \w{8}, last activity 2 s ago\. The next worker or start begins it\. More: /,
   )
-  assert.match(messageFor('which is interrupted'), /^shop is already interrupted: run \w{8}\. Wait/)
+  const interrupted = errorFor({ status: 'interrupted' })
   assert.match(
-    messageFor('which is running'),
-    /^shop is already running: run \w{8}, which is running/,
+    interrupted.message,
+    /^shop is already interrupted: run \w{8}\. The next worker or start continues it\. More: `unstuck show \w{8}`$/,
   )
+  assert.doesNotMatch(interrupted.message, /Wait/)
+  assert.equal(interrupted.data.owner, null)
+  assert.match(
+    errorFor({ name: 'courses:41' }).message,
+    /^shop is already running: run courses:41\. Wait for it; .*`unstuck recover`.* More: `unstuck show courses:41`$/,
+  )
+  assert.doesNotMatch(errorFor({ owner: 'process 1 on vm is alive' }).message, /recover/)
 })
 
 for (const [error, code, exitCode] of errors) {

@@ -80,16 +80,24 @@ export class PageBehindError extends UnstuckError<'E_PAGE_BEHIND'> {
   }
 }
 
-/** A live process has the run of this source. Nothing was started. */
+/** The source has a live run. Nothing was started. */
 export class AlreadyRunningError extends UnstuckError<'E_ALREADY_RUNNING'> {
-  /** Called by Unstuck. */
-  constructor(source: string, run: string | null, owner: string) {
-    const [start, state = 'running'] = /^(?:which is )?(queued|interrupted)\b/.exec(owner) ?? []
-    const parts = [run === null ? '' : `run ${shortId(run)}`, start === owner ? '' : owner]
+  /** Called by Unstuck. `owner`: what is known of it, as text; `name`: how commands name the run. */
+  constructor(
+    source: string,
+    run: string | null,
+    about: { readonly owner?: string; readonly status?: string; readonly name?: string } = {},
+  ) {
+    const { owner = null, status = 'running', name = run && shortId(run) } = about
+    const known = [name && `run ${name}`, owner].filter(Boolean).join(', ')
+    const lost = owner === null ? '; if its process has ended, `unstuck recover` comes first' : ''
+    const next = status === 'queued' ? 'begins' : 'continues'
+    // Waiting helps only while a process has it.
+    const advice =
+      status === 'running' ? `Wait for it${lost}` : `The next worker or start ${next} it`
     super(
       'E_ALREADY_RUNNING',
-      `${source} is already ${state}: ${parts.filter(Boolean).join(', ')}. ` +
-        `Wait for it, or look with \`unstuck ${run === null ? `check ${source}` : `show ${shortId(run)}`}\`.`,
+      `${source} is already ${status}: ${known}. ${advice}. More: \`unstuck ${name === null ? `check ${source}` : `show ${name}`}\``,
       { source, run, owner },
     )
   }

@@ -160,7 +160,8 @@ export async function clearStaleLock(
 
 export function alreadyRunningError({ lock, advice }: SourceLockState): AlreadyRunningError {
   const since = lock.since === null ? '' : `since ${iso(lock.since)}, `
-  return new AlreadyRunningError(lock.source, null, `a command wrapped ${since}${advice.because}`)
+  const owner = `a command wrapped ${since}${advice.because}`
+  return new AlreadyRunningError(lock.source, null, { owner })
 }
 
 /** Describes the holder for a process that waits. */

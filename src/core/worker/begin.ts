@@ -133,10 +133,10 @@ async function recoverOrRefuse(
     return
   }
   const owner = describeOwner(run, assessed, await context.store.now())
-  throw new AlreadyRunningError(run.source, run.id, owner)
+  throw new AlreadyRunningError(run.source, run.id, { owner, status: run.status })
 }
 
 function describeOwner(run: Run, { owner, decision }: AssessedRun, now: number): string {
-  if (!owner) return `${run.status}, last activity ${humanizeAgo(now - run.lastActivityAt)}`
+  if (!owner) return `last activity ${humanizeAgo(now - run.lastActivityAt)}`
   return `since ${iso(run.startedAt ?? run.createdAt)}, ${decision.because}`
 }

@@ -77,7 +77,7 @@ export function runMoveMethods(db: Database): Pick<Store, 'moveRun' | 'retryRun'
         await refuseOtherLive(connection, source, run)
         const end = { run, to: 'failed', because, expected: { isUnclaimed: true } } as const
         if (isLive(status) && !(await move(connection, end))) {
-          throw new AlreadyRunningError(source, run, 'and a worker has it')
+          throw new AlreadyRunningError(source, run)
         }
         await queueRetry(connection, { run, newRun, counts: false })
         const entry = { actor, action: 'retry', because, source, run }

@@ -93,7 +93,7 @@ export function runMethods(db: Database) {
         if (made.length > 0) return
         const [other] = await db.all<{ id: string; status: string }>(IN_THE_WAY, [id, source])
         if (other?.id === id) return // asked again
-        if (other) throw new AlreadyRunningError(source, other.id, `which is ${other.status}`)
+        if (other) throw new AlreadyRunningError(source, other.id, { status: other.status })
         // What was in the way has just ended.
       }
     },
@@ -182,7 +182,7 @@ export async function otherLive(
 /** Only one run of a source may be live: one that is to live again must wait for the other. */
 export async function refuseOtherLive(db: Queryable, source: string, run: RunId): Promise<void> {
   const other = await otherLive(db, source, run)
-  if (other) throw new AlreadyRunningError(source, other.id, `which is ${other.status}`)
+  if (other) throw new AlreadyRunningError(source, other.id, { status: other.status })
 }
 
 function oneRun([row]: RunRow[]): ReturnType<typeof toRun> | null {

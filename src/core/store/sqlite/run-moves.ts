@@ -45,7 +45,7 @@ export function runMoveMethods(db: Database): Pick<Store, 'moveRun' | 'retryRun'
           isLive(status) &&
           !move(tx, { run, to: 'failed', because, expected: { isUnclaimed: true } }, now)
         ) {
-          throw new AlreadyRunningError(source, run, 'and a worker has it')
+          throw new AlreadyRunningError(source, run)
         }
         tx.run(QUEUE_RETRY, { run, newRun, now })
         const target = tx.get<{ key: string; url: string | null }>(TARGET_OF, { run })

@@ -91,7 +91,7 @@ export function runMethods(db: Database) {
       return db.write('enqueue', (tx) => {
         const live = tx.get<{ id: string; status: string }>(LIVE_RUN_ID, { source })
         if (live?.id === id) return // asked again
-        if (live) throw new AlreadyRunningError(source, live.id, `which is ${live.status}`)
+        if (live) throw new AlreadyRunningError(source, live.id, { status: live.status })
         const now = tx.now()
         tx.run(INSERT, {
           id,
@@ -212,7 +212,7 @@ export function runState(tx: Connection, run: string): RunState {
 export function refuseOtherLive(tx: Connection, source: string, run: string): void {
   const live = tx.get<{ id: string; status: string }>(LIVE_RUN_ID, { source })
   if (live && live.id !== run)
-    throw new AlreadyRunningError(source, live.id, `which is ${live.status}`)
+    throw new AlreadyRunningError(source, live.id, { status: live.status })
 }
 
 /** A queued run that follows another which died with nothing done. */

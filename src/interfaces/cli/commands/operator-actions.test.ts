@@ -214,7 +214,10 @@ describe('retry', { concurrency: 2 }, () => {
     const newer = await enqueueCrawl(ctx.store, 1)
     await assertUnchanged(ctx, async () => {
       for (const more of [[], ['--dry-run']]) {
-        assert.match((await ctx.cli(['retry', held.run, ...more], 5)).stderr, /a worker has it/)
+        assert.match(
+          (await ctx.cli(['retry', held.run, ...more], 5)).stderr,
+          /already running: run \w{8}\. Wait for it/,
+        )
         assert.ok((await ctx.cli(['retry', old, ...more], 5)).stderr.includes(shortId(newer)))
       }
     })
