@@ -1,8 +1,5 @@
 import { runName } from '../core/model/traits.ts'
-import { HEALTH_STATES, worstSeverity, type Severity } from '../core/decide/health.ts'
-import { ALERT_STORE, type Alert } from '../features/alerts/store/store.ts'
 import type { Run } from '../core/model/run.ts'
-import type { SourceLock } from '../core/model/source-lock.ts'
 import { iso, type Millis } from '../core/model/time.ts'
 import {
   assess,
@@ -10,8 +7,6 @@ import {
   type AssessedRun,
   type Assessment,
 } from '../core/recovery/assess.ts'
-import { assessSourceLock } from '../core/recovery/source-lock.ts'
-import { LATEST_FAILED_MAX } from '../core/store/reads.ts'
 import type { UnreadableTable } from '../core/store/store.ts'
 import {
   right,
@@ -28,9 +23,7 @@ import {
 import { waysOut, type AllowedAction } from './allowed-actions.ts'
 import { unstickAction } from './bulk-actions.ts'
 import { needsOperator } from './stuck-rows.ts'
-import { gaveUpUnacknowledged, loadAcknowledged } from './acknowledged.ts'
-import { listAttention } from './attention.ts'
-import { loadContinuations } from './continuation.ts'
+import { loadAttention, type FoundAttention } from './load-attention.ts'
 import {
   formatAge,
   formatAgo,
@@ -43,7 +36,6 @@ import {
   SEVERITY_STYLE,
   knownTime,
 } from './format.ts'
-import { findLeftovers } from '../operator/leftover-processes.ts'
 import type { Presented } from './presented.ts'
 import { recentSamples, type RecentSamples } from './pace.ts'
 import { NO_RECOVERY } from './recovery.ts'
@@ -59,15 +51,8 @@ import { workerViews } from './workers.ts'
 const LISTED_MAX = 200
 
 /** All that "is anything stuck?" is answered from. */
-export type Overview = {
+export type Overview = FoundAttention & {
   readonly assessment: Assessment
-  /** Worst first. */
-  readonly live: readonly AssessedRun[]
-  readonly attention: readonly Attention[]
-  readonly severity: Severity
-  /** Sources whose commands are wrapped now, between two runs too, or reached their restart limit. */
-  readonly locks: readonly SourceLock[]
-  readonly alerts: readonly Alert[]
   /** Sources that are paused, or whose supervisor waits. */
   readonly sources: readonly SourceState[]
   /** The newest run of all, live or not. */
@@ -76,47 +61,20 @@ export type Overview = {
   readonly totals: Readonly<Record<string, number>>
 }
 
-/** Reads one assessment, the last failed runs, open alerts and totals. */
+/** Reads one assessment, what needs attention, and totals. */
 export async function loadOverview(context: AssessContext): Promise<Overview> {
   const { store } = context
   const assessment = await assess(context)
-  const [failed, alerts, newest, samples, totals, states] = await Promise.all([
-    store.runs({ latestFailed: true, limit: LATEST_FAILED_MAX }),
-    (await store.extend(ALERT_STORE)).listAlerts({ open: true }),
+  const [found, newest, samples, totals, states] = await Promise.all([
+    loadAttention(context, assessment),
     store.runs({ limit: 1 }),
     recentSamples(store, assessment.now),
     store.runTotals(),
     (await store.extend(SOURCE_STORE)).sourceStates(),
   ])
-  const locks = assessment.locks.filter(({ worker, gaveUp }) => worker ?? gaveUp)
-  const lockStates = locks.map((lock) =>
-    assessSourceLock(lock, assessment.observations, context.observer),
-  )
-  const live = assessment.runs.toSorted(
-    (a, b) =>
-      HEALTH_STATES.indexOf(a.health.state) - HEALTH_STATES.indexOf(b.health.state) ||
-      b.run.createdAt - a.run.createdAt,
-  )
-  // The targets of an acknowledged run, which may be many, are not counted each time.
-  const open = [...live.map(({ run }) => run), ...failed.items].filter(
-    ({ acknowledgedAt }) => acknowledgedAt === null,
-  )
-  const attention = listAttention({
-    assessment: { ...assessment, runs: live },
-    failed: failed.items,
-    acknowledged: await loadAcknowledged(store, open),
-    gaveUp: gaveUpUnacknowledged(locks),
-    leftovers: await findLeftovers(store, lockStates),
-    alerts,
-    continuations: await loadContinuations(context, live),
-  })
-  const severity = worstSeverity([
-    assessment.severity,
-    ...(attention.length > 0 ? ['attention' as const] : []),
-  ])
   const latest = newest.items[0] ?? null
-  const sources = currentStates(states, lockStates)
-  return { assessment, live, attention, severity, locks, alerts, sources, latest, samples, totals }
+  const sources = currentStates(states, found.lockStates)
+  return { ...found, assessment, sources, latest, samples, totals }
 }
 
 type OverviewView = ReturnType<typeof overviewView>
@@ -163,7 +121,7 @@ export function noOverview(now: Millis): Overview {
     live: [],
     attention: [],
     severity: 'ok',
-    locks: [],
+    lockStates: [],
     alerts: [],
     sources: [],
     latest: null,
@@ -190,7 +148,7 @@ function overviewView(overview: Overview) {
     sources: overview.sources
       .slice(0, LISTED_MAX)
       .map((state) => sourceItem({ state, run: liveBySource.get(state.source) ?? null })),
-    sourceLocks: overview.locks.map(sourceLockView),
+    sourceLocks: overview.lockStates.map(({ lock }) => sourceLockView(lock)),
     latest: latest && runView(latest),
     alerts: alerts.map(alertView),
     totals,
@@ -267,7 +225,7 @@ function liveSections({ live, assessment }: Overview): Section[] {
 }
 
 /** Workers, and wrapped commands that have no run now. */
-function processSection({ live, locks, sources, assessment }: Overview): Section {
+function processSection({ live, lockStates, sources, assessment }: Overview): Section {
   const states = new Map(sources.map((state) => [state.source, state]))
   const liveSources = new Set(live.map(({ run }) => run.source))
   const between = (source: string): string => {
@@ -275,7 +233,8 @@ function processSection({ live, locks, sources, assessment }: Overview): Section
     const text = state && describeState(state, assessment.now)
     return text ? `between two runs, ${text}` : 'between two runs'
   }
-  const wrapped = locks
+  const wrapped = lockStates
+    .map(({ lock }) => lock)
     .filter(({ source, worker }) => worker !== null && !liveSources.has(source))
     .map(({ source, unlockingSince }): Sentence => [
       `Wrapped: ${source}, ${unlockingSince === null ? between(source) : 'its command is being ended'}`,

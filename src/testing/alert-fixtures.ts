@@ -1,11 +1,6 @@
-import type { Alert } from '../features/alerts/store/store.ts'
+import type { Alert, AlertCandidate } from '../features/alerts/store/store.ts'
 import type { AlertKind, AlertRule, ChannelName } from '../features/alerts/rule.ts'
-import {
-  decideAlerts,
-  matchAlerts,
-  type AlertCandidate,
-  type AlertFacts,
-} from '../features/alerts/decide.ts'
+import { decideAlerts, matchAlerts, type AlertFacts } from '../features/alerts/decide.ts'
 import { decideNotifications, type NotifierContext } from '../features/alerts/notify.ts'
 
 /** One check of the alert service on invented facts, with the rows in memory. */

@@ -1,3 +1,4 @@
+import { ALERTS } from './alerts.ts'
 import { ADOPTED } from './adopted.ts'
 import { ADOPTED_TARGETS } from './adopted-targets.ts'
 import { COMMANDS } from './commands.ts'
@@ -15,6 +16,7 @@ export const SITUATIONS: Situations = {
   ...POLICIES,
   ...TARGETS,
   ...COMMANDS,
+  ...ALERTS,
   ...PAUSED,
   ...ADOPTED,
   ...ADOPTED_TARGETS,

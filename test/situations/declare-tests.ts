@@ -39,7 +39,6 @@ function testSituation(engine: Engine, situation: Situation): void {
 
   before(async () => {
     project = await Project.create(engine, situation)
-    await project.raiseAlerts()
     status = (await project.cli('status')).data
   })
   after(() => project[Symbol.asyncDispose]())

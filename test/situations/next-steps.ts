@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { Json, Project } from './project.ts'
 
 /** Commands that change nothing. Of the others a dry run shows that they are accepted. */
-const READS = ['doctor', 'explain', 'show', 'workers']
+const READS = ['doctor', 'explain', 'history', 'show', 'workers']
 
 /** What a dry run has found: that for which it is named. */
 const COUNT_OF: Readonly<Record<string, (data: Json) => number>> = {

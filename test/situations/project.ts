@@ -63,7 +63,10 @@ export class Project {
     const fixture = new Fixture(db, own, folder)
     stack.use(fixture.ends)
     await arrange(fixture)
-    return new Project({ folder, store, settings, end: () => stack.disposeAsync() })
+    const project = new Project({ folder, store, settings, end: () => stack.disposeAsync() })
+    await project.#raiseAlerts()
+    await situation.afterAlerts?.(fixture)
+    return project
   }
 
   private constructor(parts: {
@@ -144,7 +147,7 @@ export class Project {
   }
 
   /** What a process with the rules of the defaults raises now. */
-  async raiseAlerts(): Promise<void> {
+  async #raiseAlerts(): Promise<void> {
     const service = new AlertService({
       open: async () => this.#store,
       policyOf: this.#settings.policyOf,

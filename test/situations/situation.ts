@@ -61,6 +61,8 @@ export type Situation = {
   /** Only where this engine can be in it. */
   readonly only?: Engine['name']
   readonly arrange: (fixture: Fixture) => Promise<unknown>
+  /** What happens once the alerts are open, while no process checks their rules. */
+  readonly afterAlerts?: (fixture: Fixture) => Promise<unknown>
 }
 
 export type SituationTable = {

@@ -1,20 +1,14 @@
-import { ALERT_OWNER_TIMEOUT_MS, type Alert } from './store/store.ts'
+import { ALERT_OWNER_TIMEOUT_MS, type Alert, type AlertCandidate } from './store/store.ts'
 import type { AlertRule, ChannelName } from './rule.ts'
-import { formatDuration, humanizeDuration, type Millis } from '../../core/model/time.ts'
-import { unstuckCommand } from '../../lib/text/shell-command.ts'
+import type { Millis } from '../../core/model/time.ts'
+import { orphansCandidate, orphansCause, type LostWorker } from '../../presenters/orphan-alerts.ts'
 
 /** What the rules are matched with. */
 export type AlertFacts = {
   readonly found: readonly AlertCandidate[]
   /** One for each worker that a run lost, within the longest interval of a rule. */
-  readonly orphans: readonly { readonly at: Millis; readonly source: string }[]
+  readonly orphans: readonly LostWorker[]
 }
-
-/** A finding, before it is matched with the rules. */
-export type AlertCandidate = Pick<
-  Alert,
-  'cause' | 'rule' | 'source' | 'run' | 'because' | 'command'
->
 
 /** A finding, with the channels and the interval of the rules that match it. */
 export type MatchedAlert = AlertCandidate & {
@@ -91,7 +85,7 @@ export function matchAlerts(
   const matched = rules.flatMap((rule): MatchedAlert[] => {
     const findings =
       rule.when === 'orphans'
-        ? orphanCandidates(rule, orphans, now)
+        ? [orphansCandidate(rule, orphans, now)].filter((one) => one !== null)
         : found.filter((one) => ruleMatches(rule, one))
     return findings.map((one) => ({ ...one, to: rule.to, repeatMs: rule.repeatMs }))
   })
@@ -106,33 +100,4 @@ function mergeMatches(same: readonly MatchedAlert[]): MatchedAlert {
     to: [...new Set(same.flatMap(({ to }) => to))],
     repeatMs: times.length === 0 ? null : Math.min(...times),
   }
-}
-
-type OrphansRule = Extract<AlertRule, { when: 'orphans' }>
-
-function orphanCandidates(
-  rule: OrphansRule,
-  orphans: AlertFacts['orphans'],
-  now: Millis,
-): AlertCandidate[] {
-  const { moreThan, withinMs } = rule
-  const counted = orphans.filter(
-    ({ at, source }) => at > now - withinMs && coversSource(rule, source),
-  )
-  if (counted.length <= moreThan) return []
-  const sources = [...new Set(counted.map(({ source }) => source))].sort()
-  const because =
-    `runs lost a worker ${counted.length} times within ${humanizeDuration(withinMs)}, ` +
-    `more than ${moreThan} times: ${sources.slice(0, SOURCES_SHOWN).join(', ')}` +
-    (sources.length > SOURCES_SHOWN ? ` and ${sources.length - SOURCES_SHOWN} more` : '')
-  const command = unstuckCommand('history', [], { since: formatDuration(withinMs) })
-  const source = sources.length === 1 ? sources[0]! : null
-  return [{ cause: orphansCause(rule), rule: 'orphans', source, run: null, because, command }]
-}
-
-const SOURCES_SHOWN = 3
-
-function orphansCause({ moreThan, withinMs, sources }: OrphansRule): string {
-  const whose = sources.length === 0 ? '' : ` ${JSON.stringify(sources)}`
-  return `orphans ${moreThan}/${formatDuration(withinMs)}${whose}`
 }

@@ -89,24 +89,24 @@ describe('alerts', { concurrency: true }, () => {
     assert.equal(stdout, 'No alert is open.\n')
     assert.equal((await ctx.json(['alerts', 'list'])).severity, 'ok')
     const run = await enqueueCrawl(ctx.store, 1)
-    await (
-      await ctx.store.extend(ALERT_STORE)
-    ).raiseAlert({
-      cause: `dead ${run}`,
-      owner: 'o',
-      rule: 'dead',
-      source: 'shop',
-      run,
-      because: HOSTILE_TEXT,
-      command: 'unstuck clean',
-    })
+    const held = await claimOne(ctx.store, await registerWorker(ctx.store))
+    await ctx.store.fail([{ ...held, error: 'broken page', becomes: 'parked' }])
+    const alerts = await ctx.store.extend(ALERT_STORE)
+    const alert = { owner: 'o', source: 'shop', run, command: 'unstuck unpark' }
+    const because = `1 target parked: ${HOSTILE_TEXT}`
+    await alerts.raiseAlert({ ...alert, cause: `parked ${run}`, rule: 'parked', because })
+    // Its cause does not hold.
+    await alerts.raiseAlert({ ...alert, cause: `dead ${run}`, rule: 'dead', because: 'old' })
     const listed = await ctx.cli(['alerts', 'list'], 3)
-    assert.match(listed.stdout, /^dead +shop +[0-9a-f]{8} .* never$/m)
-    assert.match(listed.stdout, /`unstuck clean`/)
+    assert.match(listed.stdout, /^parked +shop +[0-9a-f]{8} .* never$/m)
+    assert.match(listed.stdout, /: `unstuck unpark --run=[0-9a-f]{8}`/)
     assert.doesNotMatch(listed.stdout, UNSAFE_CHARACTERS)
     const { items, next } = await ctx.json(['alerts', 'list'], 3)
     assert.equal(next, null)
-    assert.deepEqual([items[0].rule, items[0].run, items[0].lastSentAt], ['dead', run, null])
+    assert.deepEqual(
+      items.map((one: any) => [one.rule, one.run, one.lastSentAt]),
+      [['parked', run, null]],
+    )
   })
 
   test('list reports what needs attention although no process opens alerts, as status does', async () => {
@@ -131,6 +131,20 @@ describe('alerts', { concurrency: true }, () => {
         [list.severity, list.attention, list.summary],
         [severity, attention.length, expected],
       )
+  })
+
+  test('the age in an open alert is that of now, although no process checks it', async () => {
+    await using ctx = await createCliTestContext()
+    const { store, database } = ctx
+    const run = await enqueueInterrupted(store, 1)
+    await database.advanceClock(3_600_000)
+    const alert = { owner: 'o', rule: 'silent', source: 'shop', run, command: 'unstuck explain' }
+    const because = 'not continued for 87 s'
+    await (
+      await store.extend(ALERT_STORE)
+    ).raiseAlert({ ...alert, cause: `silent ${run}`, because })
+    const { items } = await ctx.json(['alerts', 'list'], 3)
+    assert.equal(items[0].because, 'not continued for 60 min')
   })
 
   test('a supervisor that gives up sends its alert before it ends, and its command never sees the address', async () => {

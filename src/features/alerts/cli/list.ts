@@ -23,7 +23,7 @@ export const command = defineCommand({
     return {
       data: { items: open, next: null, severity, summary, attention },
       print: (writer) => writer.sections([...table, { heading: null, sentences: [[summary]] }]),
-      exitCode: severity === 'ok' && open.length === 0 ? EXIT.done : EXIT.needsAttention,
+      exitCode: severity === 'ok' ? EXIT.done : EXIT.needsAttention,
     }
   },
 })

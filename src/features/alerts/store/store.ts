@@ -43,6 +43,9 @@ export type NewAlert = Pick<
   'cause' | 'owner' | 'rule' | 'source' | 'run' | 'because' | 'command'
 >
 
+/** A finding, before it is matched with the rules. */
+export type AlertCandidate = Omit<NewAlert, 'owner'>
+
 export interface AlertStore {
   /** Returns all open alerts, oldest first, or resolved ones, the last resolved first. */
   listAlerts(filter: { open: true } | { open: false; limit: number }): Promise<Alert[]>

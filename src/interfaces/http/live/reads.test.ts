@@ -184,25 +184,17 @@ test('nothing outside the data folder is read, however it is asked for', async (
 test('open and resolved alerts are listed separately', async () => {
   await using ctx = await createHttpTestContext()
   const { store } = ctx
-  const fact = {
-    owner: 'o',
-    rule: 'dead',
-    source: 'shop',
-    run: null,
-    because: 'it is dead',
-    command: 'unstuck clean',
-  }
-  await (await store.extend(ALERT_STORE)).raiseAlert({ cause: 'one', ...fact })
-  await (await store.extend(ALERT_STORE)).raiseAlert({ cause: 'two', ...fact })
-  await (
-    await store.extend(ALERT_STORE)
-  ).resolveAlert(
-    (await (await store.extend(ALERT_STORE)).listAlerts({ open: true })).find(
-      ({ cause }) => cause === 'one',
-    )!,
-  )
+  const run = await enqueueCrawl(store, 1)
+  const held = await claimOne(store, await registerWorker(store))
+  await store.fail([{ ...held, error: 'broken page', becomes: 'parked' }])
+  const alerts = await store.extend(ALERT_STORE)
+  const alert = { owner: 'o', source: 'shop', because: 'x', command: 'unstuck clean' }
+  await alerts.raiseAlert({ ...alert, rule: 'dead', cause: 'dead one', run: null })
+  await alerts.raiseAlert({ ...alert, rule: 'parked', cause: `parked ${run}`, run })
+  const [dead] = await alerts.listAlerts({ open: true })
+  await alerts.resolveAlert(dead!)
   const answer = await get(ctx, '/api/alerts')
   for (const alert of [...answer.open, ...answer.recent]) assertDocumented('Alert', alert)
   const causes = (alerts: { cause: string }[]) => alerts.map(({ cause }) => cause)
-  assert.deepEqual([causes(answer.open), causes(answer.recent)], [['two'], ['one']])
+  assert.deepEqual([causes(answer.open), causes(answer.recent)], [[`parked ${run}`], ['dead one']])
 })
