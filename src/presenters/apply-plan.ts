@@ -1,22 +1,20 @@
 import { TRUSTED_OBSERVER } from '../core/decide/liveness.ts'
 import { REAL_CLOCK, type Clock } from '../core/host/clock.ts'
 import { PlanChangedError } from '../core/model/errors.ts'
+import type { Id } from '../core/model/id.ts'
 import type { Run } from '../core/model/run.ts'
 import { parseDuration } from '../core/model/time.ts'
 import type { Verdict } from '../core/model/verdict.ts'
+import { assess } from '../core/recovery/assess.ts'
 import { classifyRuns, cleanRuns } from '../core/recovery/clean.ts'
 import type { OperatorContext } from '../core/recovery/context.ts'
 import { recover, type Recovery } from '../core/recovery/recover.ts'
 import { presentCleaning, selectRuns, type CleaningView } from './cleaning.ts'
 import { endLeftovers, listLeftovers, type Leftover } from '../operator/leftover-processes.ts'
+import { loadAttention, type FoundAttention } from './load-attention.ts'
 import { toJson, type Presented } from './presented.ts'
-import {
-  afterRecovery,
-  boundedRecovery,
-  plannedSubjects,
-  presentRecovery,
-  type RecoveryView,
-} from './recovery.ts'
+import { presentRecovery, type RecoveryView } from './recovery.ts'
+import { isPlanned } from './verdict.ts'
 
 /** A preview, and a function that applies what it shows, as far as it is unchanged. */
 export type Planned<View extends object> = {
@@ -39,8 +37,14 @@ export async function planRecovery(
 ): Promise<Planned<RecoveryView>> {
   const olderThanMs = parseDuration(timeout)
   const selection = { sources, groups, ...(olderThanMs !== null && { olderThanMs }) }
-  const present = (recovery: Recovery, dryRun: boolean, ended?: readonly Leftover[]) =>
+  const present = (
+    recovery: Recovery,
+    found: FoundAttention,
+    dryRun: boolean,
+    ended?: readonly Leftover[],
+  ) =>
     presentRecovery(recovery, {
+      found,
       dryRun,
       timeout,
       sources,
@@ -52,7 +56,7 @@ export async function planRecovery(
   const seen = await recover({ ...context, clock }, { ...selection, dryRun: true })
   const leftovers = await listLeftovers(context.store, selection)
   return {
-    preview: present(seen, true),
+    preview: present(seen, await loadAttention(context, seen.assessment), true),
     async apply() {
       // The preview has just waited for heartbeats.
       const observer = TRUSTED_OBSERVER
@@ -61,7 +65,8 @@ export async function planRecovery(
       const ended = keepsProcesses
         ? []
         : await endLeftovers(context.store, leftovers, context.actor)
-      return present(afterRecovery(seen, verdicts), false, ended)
+      const found = await loadAttention(context, await assess(context))
+      return present(afterRecovery(seen, verdicts), found, false, ended)
     },
   }
 }
@@ -92,6 +97,29 @@ export async function planCleaning(
     preview: present([], true),
     apply: async () => present(await cleanRuns(context, classified.dead), false),
   }
+}
+
+/** A preview after its verdicts were applied. A verdict that was not reached again changed meanwhile. */
+function afterRecovery(preview: Recovery, applied: readonly Verdict[]): Recovery {
+  const idOf = ({ run, target }: Verdict): string => target ?? run
+  const byId = new Map(applied.map((verdict) => [idOf(verdict), verdict]))
+  const verdicts = preview.verdicts.map((verdict) => byId.get(idOf(verdict)) ?? verdict)
+  return { ...preview, verdicts }
+}
+
+/** What the verdicts of a preview that recovery applies by itself are about. */
+function plannedSubjects({ verdicts }: Recovery): Set<Id> {
+  return new Set(verdicts.filter(isPlanned).map(({ run, target }) => target ?? run))
+}
+
+const ACTIVE_MAX = 200
+const VERDICTS_MAX = 500
+
+/** The same for HTTP: of long lists the first entries, with the totals. */
+function boundedRecovery(presented: Presented<RecoveryView>): Presented<RecoveryView> {
+  const { view } = presented
+  const active = view.active.slice(0, ACTIVE_MAX)
+  return { ...presented, view: { ...view, active, verdicts: view.verdicts.slice(0, VERDICTS_MAX) } }
 }
 
 type PlanRequest = {

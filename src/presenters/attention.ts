@@ -29,22 +29,30 @@ export type AttentionFacts = {
   readonly continuations: ReadonlyMap<RunId, Continuation>
 }
 
+/** Everything that needs attention, by what it is about. */
+export type AttentionGroups = Readonly<
+  Record<
+    'runs' | 'failures' | 'workers' | 'gaveUp' | 'leftovers' | 'unreadable' | 'alerts',
+    readonly Attention[]
+  >
+>
+
 /** Lists everything that needs attention: `status`, the dashboard, `doctor` and alerts report this list. */
-export function listAttention(facts: AttentionFacts): Attention[] {
+export function groupAttention(facts: AttentionFacts): AttentionGroups {
   const { runs, workers, unreadable } = facts.assessment
   const unwell = runs.filter(({ health }) => health.severity !== 'ok')
   const withFailures = [...runs.map(({ run }) => run), ...facts.failed]
     .flatMap((run) => withoutAcknowledged(run, facts.acknowledged) ?? [])
     .filter((run) => describeFailures(run) !== null)
-  const found = [
-    ...unwell.map((one) => healthItem(one, facts.continuations)),
-    ...withFailures.map(failuresItem),
-    ...workerItems(workers, unwell),
-    ...facts.gaveUp.map(({ source, gaveUp }) => gaveUpItem(source, gaveUp!.because)),
-    ...facts.leftovers.map(leftoverItem),
-    ...unreadable.map(unreadableItem),
-  ]
-  return [...found, ...alertItems(facts.alerts, found)]
+  const found = {
+    runs: unwell.map((one) => healthItem(one, facts.continuations)),
+    failures: withFailures.map(failuresItem),
+    workers: workerItems(workers, unwell),
+    gaveUp: facts.gaveUp.map(({ source, gaveUp }) => gaveUpItem(source, gaveUp!.because)),
+    leftovers: facts.leftovers.map(leftoverItem),
+    unreadable: unreadable.map(unreadableItem),
+  }
+  return { ...found, alerts: alertItems(facts.alerts, Object.values(found).flat()) }
 }
 
 /** Returns `2 targets failed, 1 parked`, or null when no target of the run needs attention. */

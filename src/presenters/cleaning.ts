@@ -2,13 +2,14 @@ import { runName } from '../core/model/traits.ts'
 import { cancelHint } from '../operator/refusals.ts'
 import { worstSeverity } from '../core/decide/health.ts'
 import { UsageError } from '../core/model/errors.ts'
+import { withAbandonAfter } from '../core/model/policy-of.ts'
 import { shortId, type RunId } from '../core/model/id.ts'
 import { isLive, type Run } from '../core/model/run.ts'
 import { unstuckCommand } from '../lib/text/shell-command.ts'
 import type { Millis } from '../core/model/time.ts'
 import type { Verdict } from '../core/model/verdict.ts'
-import type { AssessContext, AssessedRun } from '../core/recovery/assess.ts'
-import { classifyRuns, type ClassifiedRuns } from '../core/recovery/clean.ts'
+import { assess, type AssessContext, type AssessedRun } from '../core/recovery/assess.ts'
+import { classify, type ClassifiedRuns } from '../core/recovery/clean.ts'
 import { toRunVerdict } from '../core/recovery/recover.ts'
 import {
   right,
@@ -21,16 +22,17 @@ import {
   makeTable,
 } from '../lib/text/sentence.ts'
 import { cleanAction } from './bulk-actions.ts'
+import { loadAttention, NOTHING_FOUND, otherAttention } from './load-attention.ts'
 import { formatAge, formatAgo, nextStartCondition, plural, knownTime } from './format.ts'
 import type { Presented } from './presented.ts'
 import { RUN } from './runs.ts'
-import { planHash } from './recovery.ts'
 import { nameOf, revertibleRuns, undoByRevert, undoSentences } from './action-result.ts'
 import {
   assessedRunView,
   decisionView,
   formatReason,
   isPlanned,
+  planHash,
   verdictList,
   verdictView,
 } from './verdict.ts'
@@ -62,30 +64,45 @@ export async function loadSummary(
   context: AssessContext | null,
   ageMs?: number,
 ): Promise<Presented<SummaryView>> {
-  const [classified, totals] = context
-    ? await Promise.all([classifyRuns(context, ageMs), context.store.runTotals()])
-    : [NOTHING_LIVE, null]
+  const { classified, totals, found } = context
+    ? await readSummary(context, ageMs)
+    : { classified: NOTHING_LIVE, totals: null, found: NOTHING_FOUND }
   const { view, sections, ...live } = presentLiveRuns(classified)
   const ended = Object.fromEntries(
     ENDED.map((status) => [status, totals?.[status] ?? 0]),
   ) as SummaryView['ended']
   const counts = ENDED.map((status) => `${ended[status]} ${status}`).join(', ')
   const hasEnded = ENDED.some((status) => ended[status] > 0)
+  const other = otherAttention(found.attention, new Set(found.groups.runs))
   return {
-    ...live,
     view: { ...view, ended },
+    severity: found.severity,
+    summary: [live.summary, other].filter(Boolean).join(' '),
     sections: [
       ...sections,
       { heading: null, sentences: hasEnded ? [[`Ended runs: ${counts}.`]] : [] },
+      { heading: null, sentences: other === null ? [] : [[other]] },
     ],
   }
+}
+
+async function readSummary(given: AssessContext, ageMs: number | undefined) {
+  const context = { ...given, policyOf: withAbandonAfter(given.policyOf, ageMs) }
+  const assessment = await assess(context)
+  const [totals, found] = await Promise.all([
+    context.store.runTotals(),
+    loadAttention(context, assessment),
+  ])
+  return { classified: classify(assessment), totals, found }
 }
 
 /** Resumable and dead runs side by side, the active ones as a number. */
 export function presentLiveRuns(classified: ClassifiedRuns): Presented<LiveRunsView> {
   const { now, total, active, resumable, dead, severity } = classified
   const paused = active.filter(({ health }) => health.state === 'paused')
-  const stuck = active.filter((one) => one.health.severity !== 'ok' || paused.includes(one))
+  const stuck = [...active, ...resumable].filter(
+    (one) => one.health.severity !== 'ok' || paused.includes(one),
+  )
   const view = {
     total,
     active: active.map(assessedRunView),
@@ -130,7 +147,7 @@ export function presentLiveRuns(classified: ClassifiedRuns): Presented<LiveRunsV
   }
 }
 
-/** A run that is paused, or neither resumable nor dead and not worked on either. */
+/** A run that is paused, or not dead and not worked on either. */
 function stuckSentence({ run, health }: AssessedRun): Sentence {
   const { state, because, command } = health
   return [`${runName(run)} of ${run.source} is ${state}: ${because}. See \`${command}\`.`]

@@ -112,8 +112,8 @@ export function plural(count: number, one: string, many = `${one}s`): string {
 }
 
 /** `2 things need attention.` */
-export function needsAttention(count: number): string {
-  return `${plural(count, 'thing')} ${count === 1 ? 'needs' : 'need'} attention.`
+export function needsAttention(count: number, isOther = false): string {
+  return `${plural(count, isOther ? 'other thing' : 'thing')} ${count === 1 ? 'needs' : 'need'} attention.`
 }
 
 /** `4 s ago`. Fractions of a second would only change the list at each refresh. */

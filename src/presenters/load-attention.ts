@@ -4,16 +4,19 @@ import { assessSourceLock, type SourceLockState } from '../core/recovery/source-
 import { LATEST_FAILED_MAX } from '../core/store/reads.ts'
 import { ALERT_STORE, type Alert } from '../features/alerts/store/store.ts'
 import { findLeftovers } from '../operator/leftover-processes.ts'
+import { unstuckCommand } from '../lib/text/shell-command.ts'
 import { gaveUpUnacknowledged, loadAcknowledged } from './acknowledged.ts'
 import { currentAlerts, failedWithAlert } from './alert-causes.ts'
-import { listAttention } from './attention.ts'
+import { groupAttention, type AttentionGroups } from './attention.ts'
 import { loadContinuations } from './continuation.ts'
+import { needsAttention } from './format.ts'
 import type { Attention } from './results.ts'
 
 /** Everything that needs attention now, and what that was concluded from. */
 export type FoundAttention = {
   /** Worst first. */
   readonly live: readonly AssessedRun[]
+  readonly groups: AttentionGroups
   readonly attention: readonly Attention[]
   /** Of the live runs, the workers, the tables and everything that needs attention. */
   readonly severity: Severity
@@ -21,6 +24,24 @@ export type FoundAttention = {
   readonly lockStates: readonly SourceLockState[]
   /** Open, and their cause still holds. */
   readonly alerts: readonly Alert[]
+}
+
+/** Where there is no database yet. */
+export const NOTHING_FOUND: FoundAttention = {
+  live: [],
+  groups: {
+    runs: [],
+    failures: [],
+    workers: [],
+    gaveUp: [],
+    leftovers: [],
+    unreadable: [],
+    alerts: [],
+  },
+  attention: [],
+  severity: 'ok',
+  lockStates: [],
+  alerts: [],
 }
 
 /** Reads what an assessment does not have: the last failed runs, acknowledgements and open alerts. */
@@ -54,15 +75,26 @@ export async function loadAttention(
   }
   const { now } = assessment
   const alerts = await currentAlerts(store, opened, { ...facts, runs: live, now })
-  const attention = listAttention({
+  const groups = groupAttention({
     ...facts,
     assessment: { ...assessment, runs: live },
     leftovers: await findLeftovers(store, lockStates),
     alerts,
   })
+  const attention = Object.values(groups).flat()
   const severity = worstSeverity([
     assessment.severity,
     ...(attention.length > 0 ? ['attention' as const] : []),
   ])
-  return { live, attention, severity, lockStates, alerts }
+  return { live, groups, attention, severity, lockStates, alerts }
+}
+
+/** `2 other things need attention. See `unstuck status`.` Null when all of it is `shown` otherwise. */
+export function otherAttention(
+  attention: readonly Attention[],
+  shown: ReadonlySet<Attention>,
+): string | null {
+  const others = attention.filter((item) => !shown.has(item)).length
+  if (others === 0) return null
+  return `${needsAttention(others, others < attention.length)} See \`${unstuckCommand('status')}\`.`
 }

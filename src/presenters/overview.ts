@@ -23,7 +23,7 @@ import {
 import { waysOut, type AllowedAction } from './allowed-actions.ts'
 import { unstickAction } from './bulk-actions.ts'
 import { needsOperator } from './stuck-rows.ts'
-import { loadAttention, type FoundAttention } from './load-attention.ts'
+import { loadAttention, NOTHING_FOUND, type FoundAttention } from './load-attention.ts'
 import {
   formatAge,
   formatAgo,
@@ -117,12 +117,8 @@ export function presentNoDatabase(where: string, now: Millis): Presented<Overvie
 /** Where there is no database yet. */
 export function noOverview(now: Millis): Overview {
   return {
+    ...NOTHING_FOUND,
     assessment: { ...NO_RECOVERY.assessment, now },
-    live: [],
-    attention: [],
-    severity: 'ok',
-    lockStates: [],
-    alerts: [],
     sources: [],
     latest: null,
     samples: new Map(),

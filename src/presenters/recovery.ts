@@ -1,6 +1,4 @@
-import { hash } from 'node:crypto'
 import { worstSeverity, type Severity } from '../core/decide/health.ts'
-import { type Id } from '../core/model/id.ts'
 import { unstuckCommand } from '../lib/text/shell-command.ts'
 import { humanizeDuration, parseDuration, type Millis } from '../core/model/time.ts'
 import type { Verdict } from '../core/model/verdict.ts'
@@ -10,6 +8,7 @@ import {
   right,
   flex,
   omittedRows,
+  plainText,
   ROWS_MAX,
   type Section,
   type Sentence,
@@ -20,10 +19,12 @@ import { recoverAction } from './bulk-actions.ts'
 import type { Presented } from './presented.ts'
 import type { Leftover } from '../operator/leftover-processes.ts'
 import { leftoverSection, leftoverViews } from './leftover-processes.ts'
+import { NOTHING_FOUND, otherAttention, type FoundAttention } from './load-attention.ts'
 import { RUN } from './runs.ts'
 import { revertibleRuns, undoByRevert, undoSentences } from './action-result.ts'
-import { assessedRunView, isPlanned, verdictList, verdictView } from './verdict.ts'
+import { assessedRunView, isPlanned, planHash, verdictList, verdictView } from './verdict.ts'
 import type {
+  Attention,
   Presented as PresentedJson,
   Recovery as RecoveryResult,
   Verdict as VerdictView,
@@ -37,6 +38,8 @@ export type RecoveryRequest = {
   /** Processes of earlier copies on this machine, and what was ended of them. */
   readonly leftovers?: readonly Leftover[]
   readonly ended?: readonly Leftover[]
+  /** Everything that needs attention: before recovery in a preview, else after it. */
+  readonly found?: FoundAttention
 }
 
 export type RecoveryView = Omit<RecoveryResult, keyof PresentedJson | 'undo'>
@@ -75,14 +78,15 @@ export function presentRecovery(
     isDone ? null : noteOnUndo(assessment, toApply),
   ]
   const note = notes.filter((one) => one !== null).join(' ') || null
+  const other = describeOthers(isDone ? attention : views, request)
+  const counts = { total: views.length, planned: planned.length, applied: applied.length }
+  const result = summarize({ ...counts, processes }, isDone)
   return {
     view: {
       active: runs.map(assessedRunView),
       activeTotal: runs.length,
       verdicts: views,
-      total: views.length,
-      planned: planned.length,
-      applied: applied.length,
+      ...counts,
       count: isDone ? applied.length + processes.length - left : planned.length + left,
       processes,
       unreadable: [...unreadable],
@@ -100,15 +104,14 @@ export function presentRecovery(
       severityOf(assessment, verdicts, request),
       left > 0 ? 'attention' : 'ok',
     ]),
-    summary: summarize(
-      { planned: planned.length, applied: applied.length, total: views.length, processes },
-      isDone,
-    ),
+    summary: [result, ...other.map(plainText)].join(' '),
     sections: [
       ...unreadable.map(unreadableSection),
       ...(note === null ? [] : [{ heading: null, sentences: [[`Note: ${note}`]] }]),
       activeSection(runs, assessment.now),
-      isDone ? appliedSection(planned, toApply, attention) : plannedSection(toApply, attention),
+      isDone
+        ? appliedSection(planned, toApply, attention, other)
+        : plannedSection(toApply, attention, other),
       ...(processes.length > 0 ? [leftoverSection(processes, now)] : []),
       ...attentionSections(attention),
       ...(isDone ? [] : [{ heading: null, sentences: [['Nothing was changed.']] }]),
@@ -150,47 +153,56 @@ function noteOnTimeout(
   )
 }
 
-/** A preview after its verdicts were applied. A verdict that was not reached again changed meanwhile. */
-export function afterRecovery(preview: Recovery, applied: readonly Verdict[]): Recovery {
-  const idOf = ({ run, target }: Verdict): string => target ?? run
-  const byId = new Map(applied.map((verdict) => [idOf(verdict), verdict]))
-  const verdicts = preview.verdicts.map((verdict) => byId.get(idOf(verdict)) ?? verdict)
-  return { ...preview, verdicts }
-}
-
-/** What the verdicts of a preview that recovery applies by itself are about. */
-export function plannedSubjects({ verdicts }: Recovery): Set<Id> {
-  return new Set(verdicts.filter(isPlanned).map(({ run, target }) => target ?? run))
-}
-
-const ACTIVE_MAX = 200
-const VERDICTS_MAX = 500
-
-/** The same for HTTP: of long lists the first entries, with the totals. */
-export function boundedRecovery(presented: Presented<RecoveryView>): Presented<RecoveryView> {
-  const { view } = presented
-  const active = view.active.slice(0, ACTIVE_MAX)
-  return { ...presented, view: { ...view, active, verdicts: view.verdicts.slice(0, VERDICTS_MAX) } }
-}
-
-/** Before recovery the state of what was selected; after it, what is left. */
+/** Of all, or of the named sources, as `status` reports it. Of groups, or by age, only what is listed. */
 function severityOf(
-  { severity, unreadable, runs }: Assessment,
+  { unreadable, runs }: Assessment,
   verdicts: readonly Verdict[],
-  { dryRun, timeout, sources = [], groups = [] }: RecoveryRequest,
+  request: RecoveryRequest,
 ): Severity {
-  const isUnfiltered = sources.length + groups.length === 0 && timeout === undefined
-  // What the dead workers of a paused source hold can wait.
-  const paused = new Set(
-    runs.filter(({ health }) => health.state === 'paused').map((one) => one.run.id),
-  )
-  const isListed = dryRun
-    ? verdicts.some(({ run }) => !paused.has(run))
-    : verdicts.some(isUnresolved)
+  const { dryRun, sources = [], found = NOTHING_FOUND } = request
+  if (isByAge(request)) {
+    // What the dead workers of a paused source hold can wait.
+    const paused = runs.filter(({ health }) => health.state === 'paused').map(({ run }) => run.id)
+    const isOpen = (one: Verdict) => (dryRun ? !paused.includes(one.run) : isUnresolved(one))
+    const open = verdicts.filter(isOpen).map(({ run }) => run)
+    const listed = dryRun ? runs.filter(({ run }) => open.includes(run.id)) : []
+    return worstSeverity([
+      ...listed.map(({ health }) => health.severity),
+      open.length + unreadable.length > 0 ? 'attention' : 'ok',
+    ])
+  }
+  if (sources.length === 0) return found.severity
+  const ofSources = found.live.filter(({ run }) => sources.includes(run.source))
   return worstSeverity([
-    dryRun && (isUnfiltered || isListed) ? severity : 'ok',
-    isListed || unreadable.length > 0 ? 'attention' : 'ok',
+    ...ofSources.map(({ health }) => health.severity),
+    attentionOf(request).length + unreadable.length > 0 ? 'attention' : 'ok',
   ])
+}
+
+/** Limited to a part of a run: what needs attention is not about such a selection. */
+function isByAge({ timeout, groups = [] }: RecoveryRequest): boolean {
+  return timeout !== undefined || groups.length > 0
+}
+
+function attentionOf(request: RecoveryRequest): readonly Attention[] {
+  const { found = NOTHING_FOUND, sources = [] } = request
+  if (isByAge(request)) return []
+  return found.attention.filter(({ source }) => sources.length === 0 || sources.includes(source))
+}
+
+/** What needs attention beyond these verdicts, the processes and the tables, which have sections of their own. */
+function describeOthers(listed: readonly VerdictView[], request: RecoveryRequest): Sentence[] {
+  const { groups } = request.found ?? NOTHING_FOUND
+  const runs = new Set<string | null>(listed.map(({ run }) => run))
+  const sources = new Set(listed.map(({ source }) => source))
+  const shown = new Set([
+    ...groups.runs.filter(({ run }) => runs.has(run)),
+    ...groups.workers.filter(({ source }) => sources.has(source)),
+    ...groups.leftovers,
+    ...groups.unreadable,
+  ])
+  const other = otherAttention(attentionOf(request), shown)
+  return other === null ? [] : [[other]]
 }
 
 function isUnresolved({ action, applied, blockedBy }: Verdict): boolean {
@@ -275,11 +287,12 @@ function activeSection(active: readonly AssessedRun[], now: Millis): Section {
 function plannedSection(
   toApply: readonly VerdictView[],
   attention: readonly VerdictView[],
+  other: readonly Sentence[],
 ): Section {
   const sentences = verdictList(toApply, '`--json`')
   return {
     heading: 'Would be applied',
-    sentences: sentences.length > 0 ? sentences : [nothing(attention)],
+    sentences: [...(sentences.length > 0 ? sentences : [nothing(attention)]), ...other],
   }
 }
 
@@ -289,14 +302,16 @@ function appliedSection(
   planned: readonly Verdict[],
   toApply: readonly VerdictView[],
   attention: readonly VerdictView[],
+  other: readonly Sentence[],
 ): Section {
-  if (planned.length === 0) return { heading: APPLIED, sentences: [nothing(attention)] }
+  if (planned.length === 0) return { heading: APPLIED, sentences: [nothing(attention), ...other] }
   return {
     heading: APPLIED,
     sentences: [
       ...verdictList(toApply, '`unstuck history`'),
       ...undoSentences(revertibleRuns(toApply)),
       ...lateSentences(planned.filter(({ applied }) => !applied)),
+      ...other,
     ],
   }
 }
@@ -326,17 +341,4 @@ function attentionSections(attention: readonly VerdictView[]): Section[] {
       ],
     },
   ]
-}
-
-/**
- * A short name for what would be applied, in any order. A preview has it, so that a confirmed action applies exactly
- * that or is refused.
- */
-export function planHash(planned: readonly Verdict[], leftovers: readonly Leftover[] = []): string {
-  const lines = planned.map(({ run, target, action, from, to }) =>
-    JSON.stringify([run, target, action, from, to]),
-  )
-  // A command starts and ends processes all the time: the plan names the source.
-  for (const { lock } of leftovers) lines.push(JSON.stringify([lock.source, lock.worker]))
-  return hash('sha256', lines.sort().join('\n')).slice(0, 16)
 }

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { shortId, type RunId } from '../core/model/id.ts'
 import type { Run } from '../core/model/run.ts'
 import { describeOrigin, rowName, type RunOrigin } from '../core/model/traits.ts'
@@ -6,6 +7,7 @@ import type { AssessedRun } from '../core/recovery/assess.ts'
 import { LINES_MAX, omitted, plainText, type Sentence } from '../lib/text/sentence.ts'
 import { evidenceSentences, factsOf, lastPageView, ownerView, runView } from './view.ts'
 import { errorKind } from './fingerprint.ts'
+import type { Leftover } from '../operator/leftover-processes.ts'
 import { plural, targetName, targetRef } from './format.ts'
 import type { AssessedRun as AssessedRunView, Subject } from './records.ts'
 import type { Verdict as VerdictView } from './results.ts'
@@ -193,4 +195,17 @@ function groupVerdicts(verdicts: readonly VerdictView[]): VerdictView[][] {
     return JSON.stringify([source, action, from, to, kind, outcome, blockedBy, errorKind(because)])
   })
   return [...groups.values()].sort((a, b) => b.length - a.length)
+}
+
+/**
+ * A short name for what would be applied, in any order. A preview has it, so that a confirmed action applies exactly
+ * that or is refused.
+ */
+export function planHash(planned: readonly Verdict[], leftovers: readonly Leftover[] = []): string {
+  const lines = planned.map(({ run, target, action, from, to }) =>
+    JSON.stringify([run, target, action, from, to]),
+  )
+  // A command starts and ends processes all the time: the plan names the source.
+  for (const { lock } of leftovers) lines.push(JSON.stringify([lock.source, lock.worker]))
+  return hash('sha256', lines.sort().join('\n')).slice(0, 16)
 }

@@ -63,7 +63,6 @@ export const ADOPTED_TARGETS: Situations = {
   },
   'a table of targets with failed, parked and stuck ones': {
     severity: 'attention',
-    liveSeverity: 'ok',
     health: { towns: 'healthy' },
     check: { towns: 'wait' },
     alerts: ['parked'],

@@ -71,7 +71,6 @@ export const ALERTS: Situations = {
   },
   'four lost workers within an hour': {
     severity: 'attention',
-    liveSeverity: 'ok',
     check: { shop: 'start' },
     alerts: ['orphans'],
     attention: { 'shop: alert orphans': 'unstuck history --since=1h' },

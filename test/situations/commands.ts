@@ -20,7 +20,6 @@ export const COMMANDS: Situations = {
   },
   'a command that was given up': {
     severity: 'attention',
-    liveSeverity: 'ok',
     check: { shop: 'start' },
     alerts: ['gave-up'],
     attention: {
@@ -68,7 +67,6 @@ export const COMMANDS: Situations = {
     attention: {
       'shop: 1 process of an earlier copy still runs': 'unstuck recover --source=shop',
     },
-    liveSeverity: 'ok',
     arrange: async (the) => the.process(await the.lock(await the.deadWorker())),
   },
   'a silent copy on another host, whose command may still run': {

@@ -39,8 +39,6 @@ export const HOUR = 60 * MINUTE
 /** A state of the database, and what every interface reports about it. What is left out is empty. */
 export type Situation = {
   readonly severity: Severity
-  /** Of `summary` and `recover`, which are about live runs alone, `recover` also about processes; else the same. */
-  readonly liveSeverity?: Severity
   /** Of each live run, by source; several of one source: an array, sorted. */
   readonly health?: Readonly<Record<string, HealthState | readonly HealthState[]>>
   /** The action of `unstuck check`, by source. */

@@ -38,7 +38,8 @@ export async function classifyRuns(
   return classify(await assess({ ...context, policyOf: withAbandonAfter(context.policyOf, ageMs) }))
 }
 
-function classify({ now, runs, severity }: Assessment): ClassifiedRuns {
+/** Sorts assessed live runs for cleaning. */
+export function classify({ now, runs, severity }: Assessment): ClassifiedRuns {
   const groups = Map.groupBy(runs, (one) =>
     one.health.state === 'dead' && one.run.acknowledgedAt === null
       ? 'dead'

@@ -34,7 +34,8 @@ test('a recovery applies what was shown, and newer verdicts wait for the next pr
   const { message } = await plan.apply()
 
   assert.equal(plan.question, 'Apply this verdict?')
-  assert.equal(message, '1 verdict applied.')
+  const rest = '1 thing needs attention. See `unstuck status`.'
+  assert.equal(message, `1 verdict applied. ${rest}`)
   assert.equal((await ctx.store.run(shown))?.counts.targets.in_progress, 0)
   assert.equal((await ctx.store.run(later))?.counts.targets.in_progress, 1)
 })

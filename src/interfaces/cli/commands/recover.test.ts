@@ -8,6 +8,7 @@ import {
   savePage,
   enqueueCrawl,
   enqueueInterrupted,
+  registerWorker,
 } from '../../../testing/fixtures.ts'
 import {
   HOUR_MS,
@@ -138,7 +139,7 @@ describe('recover', { concurrency: 2 }, () => {
     const ctrlD = '\x04'
     for (const answer of ['n\n', ctrlD]) {
       const { code, text } = await ctx.runInteractively(['recover'], ['verdicts? [y/N]', answer])
-      assert.equal(code, 0, text)
+      assert.equal(code, 3, text)
       assert.match(text, /3 live runs.*Would be applied.*Apply these 3 verdicts\? \[y\/N\]/s)
       assert.match(text, /Nothing was changed\.\n$/)
       assert.equal(await ctx.dump(), before)
@@ -176,6 +177,35 @@ describe('recover', { concurrency: 2 }, () => {
       assert.equal((await ctx.json(['recover', '--yes'])).applied, 1)
     },
   )
+
+  test('it names what else needs attention, and of a selection only what is in it', async () => {
+    await using ctx = await createCliTestContext()
+    const { store, database } = ctx
+    const dry = (...args: string[]) => ctx.cli(['recover', '--dry-run', ...args])
+    await enqueueInterrupted(store, 1, { source: 'late' })
+    const feed = await enqueueCrawl(store, 1, { source: 'feed' })
+    const worker = await registerWorker(store, { source: 'feed' })
+    const held = await claimOne(store, worker, { source: 'feed' })
+    await store.fail([{ ...held, error: 'HTTP 500', becomes: 'failed' }])
+    await store.retireWorker(worker)
+    await store.settle(feed)
+    await database.advanceClock(3_600_000)
+    const both = /Nothing to recover\.\n2 things need attention\. See `unstuck status`\./
+    for (const args of [[], ['--source', 'late', 'feed']])
+      assert.match((await ctx.cli(['recover', '--dry-run', ...args], 3)).stdout, both)
+    assert.match((await ctx.cli(['recover', '--yes'], 3)).stdout, both)
+    const one = await ctx.cli(['recover', '--dry-run', '--source', 'feed'], 3)
+    assert.match(one.stdout, /recover\.\n1 thing needs attention\./)
+    for (const args of [
+      ['--source', 'other'],
+      ['--timeout', '10m'],
+      ['--group', 'CA'],
+    ])
+      assert.doesNotMatch((await dry(...args)).stdout, /attention/)
+    const summary = await ctx.cli(['summary'], 3)
+    assert.match(summary.stdout, /late is interrupted: not continued for \d+ min/)
+    assert.match(summary.stdout, /1 other thing needs attention\. See `unstuck status`\./)
+  })
 
   test('--source and --group select, and a name that nothing has is remarked on', async () => {
     await using ctx = await createCliTestContext()

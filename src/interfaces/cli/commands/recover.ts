@@ -1,6 +1,5 @@
 import { closest } from '../../../core/model/closest.ts'
-import { EXIT } from '../../../core/model/exit-codes.ts'
-import { defineCommand, present, reportState, type Output } from '../../../contracts/command.ts'
+import { defineCommand, reportState, type Output } from '../../../contracts/command.ts'
 import { option, SHARED_OPTIONS } from '../../../contracts/options.ts'
 import { REAL_CLOCK, type Clock } from '../../../core/host/clock.ts'
 import { formatDuration, humanizeDuration } from '../../../core/model/time.ts'
@@ -54,7 +53,7 @@ export const command = defineCommand({
       ? result.sections.filter(({ heading }) => AFTERWARDS.includes(heading))
       : result.sections.slice(-1)
     return {
-      ...(isDone ? reportState(result) : present(result, EXIT.done)),
+      ...reportState(result),
       print: (writer) => {
         writer.blank()
         writer.sections(rest)
