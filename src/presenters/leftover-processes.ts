@@ -47,8 +47,12 @@ export function describeLeftover(processes: readonly unknown[]): string {
 /** The heading after recovery. */
 export const ENDED = 'Processes of earlier copies'
 
-/** The section of `recover`. */
-export function leftoverSection(processes: readonly LeftoverProcess[], now: Millis): Section {
+/** The section of `recover`. `command` ends what still runs. */
+export function leftoverSection(
+  processes: readonly LeftoverProcess[],
+  now: Millis,
+  command: string,
+): Section {
   const isPreview = processes.some(({ outcome }) => outcome === 'planned')
   const sentences = processes.map(({ source, host, pid, command, since, outcome }): Sentence => [
     '- ',
@@ -61,12 +65,13 @@ export function leftoverSection(processes: readonly LeftoverProcess[], now: Mill
     heading: isPreview ? 'Processes of earlier copies that would be ended' : ENDED,
     sentences: [
       ...firstSentences(sentences, '`--json` has all'),
-      ...(processes.some(({ outcome }) => outcome === 'running') ? [CONFIRM] : []),
+      ...(processes.some(({ outcome }) => outcome === 'running')
+        ? [[`\`${command}\` ends them.`]]
+        : []),
       [{ text: note, style: 'dim' }],
     ],
   }
 }
 
 const OUTCOME = { planned: '', ended: ': ended', running: ': still runs' }
-const CONFIRM: Sentence = ['`unstuck recover --yes` ends them.']
 const SHOWN_MAX = 5

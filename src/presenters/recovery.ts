@@ -79,6 +79,8 @@ export function presentRecovery(
   ]
   const note = notes.filter((one) => one !== null).join(' ') || null
   const other = describeOthers(isDone ? attention : views, request)
+  const selection = { timeout, source: sources, group: groups }
+  const command = unstuckCommand('recover', [], { yes: true, ...selection })
   const counts = { total: views.length, planned: planned.length, applied: applied.length }
   const result = summarize({ ...counts, processes }, isDone)
   return {
@@ -93,12 +95,7 @@ export function presentRecovery(
       note,
       dryRun,
       plan: planHash(planned, leftovers),
-      command: unstuckCommand('recover', [], {
-        yes: true,
-        timeout,
-        source: sources,
-        group: groups,
-      }),
+      command,
     },
     severity: worstSeverity([
       severityOf(assessment, verdicts, request),
@@ -112,7 +109,7 @@ export function presentRecovery(
       isDone
         ? appliedSection(planned, toApply, attention, other)
         : plannedSection(toApply, attention, other),
-      ...(processes.length > 0 ? [leftoverSection(processes, now)] : []),
+      ...(processes.length > 0 ? [leftoverSection(processes, now, command)] : []),
       ...attentionSections(attention),
       ...(isDone ? [] : [{ heading: null, sentences: [['Nothing was changed.']] }]),
     ],

@@ -24,7 +24,7 @@ export function trackingFinding(tracking: Tracking): Finding {
     return ok(
       'processes',
       tracking === 'cgroup'
-        ? 'Each wrapped command has its own cgroup: all its processes end with it.'
+        ? 'Processes of wrapped commands are found by a cgroup of each command, daemons too.'
         : 'Processes of wrapped commands are found by a limit that they inherit, daemons too.',
     )
   }

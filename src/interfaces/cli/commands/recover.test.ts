@@ -10,6 +10,8 @@ import {
   enqueueInterrupted,
   registerWorker,
 } from '../../../testing/fixtures.ts'
+import type { Leftover } from '../../../presenters/leftover-processes.ts'
+import { NO_RECOVERY, presentRecovery } from '../../../presenters/recovery.ts'
 import {
   HOUR_MS,
   noTerminal,
@@ -205,6 +207,20 @@ describe('recover', { concurrency: 2 }, () => {
     const summary = await ctx.cli(['summary'], 3)
     assert.match(summary.stdout, /late is interrupted: not continued for \d+ min/)
     assert.match(summary.stdout, /1 other thing needs attention\. See `unstuck status`\./)
+  })
+
+  test('the command that ends what an earlier copy left is limited as the call was', () => {
+    const process = { pid: 7, host: 'box', command: 'python', ageMs: 1_000 }
+    const lock = { source: 'stake', worker: 'w' }
+    const leftovers = [{ lock, processes: [process] }] as unknown as Leftover[]
+    for (const [sources, command] of [
+      [['stake'], 'unstuck recover --yes --source=stake'],
+      [[], 'unstuck recover --yes'],
+    ] as const) {
+      const request = { dryRun: false, sources, leftovers, ended: [] }
+      const { sections } = presentRecovery(NO_RECOVERY, request)
+      assert.ok(JSON.stringify(sections).includes(`\`${command}\` ends them.`))
+    }
   })
 
   test('--source and --group select, and a name that nothing has is remarked on', async () => {
