@@ -27,6 +27,13 @@ test('the refusal to cancel a row names the missing status', () => {
   assert.match(cancelHint(run), /map adopted\.courses\.statuses\.cancelled/)
 })
 
+test('a row that can only be failed is ended by that', () => {
+  assert.equal(
+    cancelHint(row({ actions: ['fail'] })),
+    '`unstuck fail courses:7` ends it whatever it is',
+  )
+})
+
 test('a whole table of targets is not ended as one', () => {
   const run = row({
     origin: { table: 'courses', key: '' },

@@ -41,6 +41,8 @@ export function cancelHint(run: Pick<Run, 'id' | 'traits'>): string {
   const { traits } = run
   if (traits.actions.includes('cancel'))
     return `\`unstuck cancel ${runName(run)}\` ends it whatever it is`
+  if (traits.actions.includes('fail'))
+    return `\`unstuck fail ${runName(run)}\` ends it whatever it is`
   if (traits.hasTargets) return 'a whole table is not ended as one'
   return `to end it whatever it is, map ${cancelSetting(run)} in the config`
 }

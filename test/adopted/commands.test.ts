@@ -152,7 +152,7 @@ test('no action is offered or announced that needs an unmapped status', async ()
     dryRun,
     /No status is mapped for cancel on a run of tenders: map adopted\.tenders\.statuses\.cancelled/,
   )
-  assert.match(clean, /to end it whatever it is, map adopted\.tenders\.statuses\.cancelled/)
+  assert.match(clean, /`unstuck fail tenders:1` ends it whatever it is/)
   assert.match(check, /^wait: A process may be working on it\.\nportal-b: no owner is known;/)
   assert.match(summary, /Resumable: continue when your own program takes them up\n/)
   assert.match(summary, /^1 {4}portal-a \(tenders\).* yes /m)
