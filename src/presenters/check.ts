@@ -2,7 +2,7 @@ import type { Severity } from '../core/decide/health.ts'
 import type { Run } from '../core/model/run.ts'
 import { describeOrigin, runName } from '../core/model/traits.ts'
 import { unstuckCommand } from '../lib/text/shell-command.ts'
-import type { Millis } from '../core/model/time.ts'
+import { formatDuration, type Millis } from '../core/model/time.ts'
 import {
   isLost,
   type Owner,
@@ -87,11 +87,13 @@ const MEANING: Record<StartAction, string> = {
   wait: 'A worker holds it.',
 }
 
+/** Whether its worker is alive cannot be seen. */
+const UNKNOWN = 'A worker may still hold it.'
+
 /** A row of a user's own table is neither continued nor ended when another begins. */
-const ROW_MEANING: Record<StartAction, string> = {
+const ROW_MEANING: Record<Exclude<StartAction, 'clean'>, string> = {
   start: 'It can start.',
   resume: 'There is progress to continue from; your own program takes it up.',
-  clean: 'A dead row is in the way: `unstuck recover` or `unstuck clean` ends it.',
   wait: 'A process may be working on it.',
 }
 
@@ -106,8 +108,14 @@ function describeAdvice(advice: StartAdvice): string {
   if (blockedBy !== undefined)
     return `A dead row is in the way, and it cannot be ended here. ${blockedBy}.`
   if (action === 'wait' && run && runSnapshot(run).isComplete) return 'It is about to end.'
-  const isKnown = action === 'wait' && owner !== null
-  return run?.traits.ownerIsKnown === false && !isKnown ? ROW_MEANING[action] : MEANING[action]
+  const isUnknown = owner?.assessment.liveness === 'unknown'
+  const isKnown = action === 'wait' && owner !== null && !isUnknown
+  if (run?.traits.ownerIsKnown !== false || isKnown)
+    return action === 'wait' && isUnknown ? UNKNOWN : MEANING[action]
+  if (action !== 'clean') return ROW_MEANING[action]
+  const { command = '' } = advice
+  const verb = command.startsWith('unstuck explain') ? 'explains' : 'ends'
+  return `A dead row is in the way: \`${command}\` ${verb} it.`
 }
 
 function runSentence(run: Run, page: number, now: Millis): Sentence {
@@ -120,10 +128,10 @@ function runSentence(run: Run, page: number, now: Millis): Sentence {
 }
 
 function ownerSentence({ assessment, evidence, worker }: Owner, now: Millis): Sentence {
-  const held = isLost(assessment) ? 'Last held' : 'Held'
-  const heartbeat = formatAgo(worker.lastHeartbeatAt, now)
+  const held = `${isLost(assessment) ? 'Last held' : 'Held'} by ${formatProcess(evidence)}`
+  if (evidence.neverBeat) return [`${held}.`]
   const sign = evidence.isActivity ? 'activity' : 'heartbeat'
-  return [`${held} by ${formatProcess(evidence)}, last ${sign} ${heartbeat}.`]
+  return [`${held}, last ${sign} ${formatAgo(worker.lastHeartbeatAt, now)}.`]
 }
 
 /** Whether to start, and the run this depends on. */
@@ -132,6 +140,8 @@ export type StartAdvice = {
   readonly because: string
   /** Why the dead row that is in the way cannot be ended: its table has no status for it. */
   readonly blockedBy?: string
+  /** The command that continues, ends or explains the live run. */
+  readonly command?: string
   readonly run: Run | null
   /** Where a run with one target would continue. */
   readonly target: Target | null
@@ -156,7 +166,7 @@ export async function adviseStart(
   const seen = { locks, observations: await store.observations() }
   const [lock] = locks
   const lockState = lock ? await inspectSourceLock(store, lock, seen.observations) : null
-  const advice = await adviseByRun(context, source, { run, lockState, seen })
+  const advice = await adviseByRun(context, source, { run, lockState, seen, ageMs })
   const states = await (await store.extend(SOURCE_STORE)).sourceStates([source])
   const [state = null] = currentStates(states, lockState ? [lockState] : [])
   if (!state?.paused) return { ...advice, state }
@@ -172,10 +182,12 @@ async function adviseByRun(
     run,
     lockState,
     seen,
+    ageMs,
   }: {
     readonly run: Run | null
     readonly lockState: SourceLockState | null
     readonly seen: Pick<Assessment, 'locks' | 'observations'>
+    readonly ageMs: number | undefined
   },
 ): Promise<Omit<StartAdvice, 'state'>> {
   const { store } = context
@@ -204,7 +216,12 @@ async function adviseByRun(
   const live = { hasProgress: hasProgress(run), isHeld: isHeld(assessed), isComplete }
   const advice = decideStart(live, decision, lockAdvice)
   const blockedBy = advice.action === 'clean' ? blockedField(run, decision) : {}
-  return { ...advice, ...blockedBy, run, target, owner, leftover }
+  const { health } = assessed
+  // Only by this age it is dead.
+  const age =
+    ageMs !== undefined && health.state === 'dead' ? ` --age=${formatDuration(ageMs)}` : ''
+  const command = `${health.command}${age}`
+  return { ...advice, ...blockedBy, command, run, target, owner, leftover }
 }
 
 /** Returns the live run of a source. Of several: one with an owner, else the newest. */

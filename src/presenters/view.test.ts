@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { evidenceSentences } from './view.ts'
+import type { Owner } from '../core/recovery/assess.ts'
+import { evidenceSentences, ownerView } from './view.ts'
 
 const worker = {
   presence: 'free',
@@ -45,6 +46,17 @@ test('evidence about an adopted owner comes from its table or alive()', () => {
   assert.deepEqual(evidenceSentences({ ...row, aliveCheck: 'gone' }), [
     'The config’s alive() returned false.',
   ])
+})
+
+test('activity, or a start, is not shown as a heartbeat', () => {
+  const one = { source: 'jobs', process: {}, startedAt: 1, lastHeartbeatAt: 2 }
+  const assessment = { liveness: 'present', because: 'it moves' }
+  const at = (evidence: object): unknown =>
+    ownerView({ worker: one, evidence, assessment } as unknown as Owner).lastHeartbeatAt
+  assert.deepEqual(
+    [at({}), at({ isActivity: true }), at({ neverBeat: true })],
+    ['1970-01-01T00:00:00.002Z', null, null],
+  )
 })
 
 test('a busy main thread is named, because it may explain missing heartbeats', () => {

@@ -8,7 +8,7 @@ import { auditName, formatAge, knownPages, knownTime, progressOf } from './forma
 import type { Cursor, OnlyTarget, Target } from '../core/model/target.ts'
 import { iso, type Millis, humanizeDuration } from '../core/model/time.ts'
 import type { AssessedWorker, Owner } from '../core/recovery/assess.ts'
-import type { AuditEntry } from '../core/store/store.ts'
+import type { AuditEntry, WorkerObservation } from '../core/store/store.ts'
 
 /** The records of `--json`, HTTP and the library from those of the store: docs/reference/json-output.md. */
 
@@ -80,7 +80,7 @@ export function workerView({ worker, evidence, assessment, targets }: AssessedWo
     ...processView(worker.process),
     label: evidence.label ?? null,
     startedAt: isoOrNull(worker.startedAt || null),
-    lastHeartbeatAt: evidence.neverBeat ? null : iso(worker.lastHeartbeatAt),
+    lastHeartbeatAt: lastHeartbeatOf({ worker, evidence }),
     liveness: assessment.liveness,
     because: assessment.because,
     targets,
@@ -94,10 +94,16 @@ export function ownerView({ worker, evidence, assessment }: Owner): json.Owner {
     ...processView(worker.process),
     label: evidence.label ?? null,
     startedAt: isoOrNull(worker.startedAt || null),
-    lastHeartbeatAt: evidence.neverBeat ? null : iso(worker.lastHeartbeatAt),
+    lastHeartbeatAt: lastHeartbeatOf({ worker, evidence }),
     liveness: assessment.liveness,
     because: assessment.because,
   }
+}
+
+/** Null for a row of a user's own table that has never had one. */
+function lastHeartbeatOf({ worker, evidence }: WorkerObservation): string | null {
+  const { neverBeat, isActivity } = evidence
+  return neverBeat || isActivity ? null : iso(worker.lastHeartbeatAt)
 }
 
 /** Where the next worker picks up. */

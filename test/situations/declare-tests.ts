@@ -78,6 +78,13 @@ function testSituation(engine: Engine, situation: Situation): void {
       const { code, data } = await project.cli('check', source)
       assert.equal(data.action, action, data.because)
       assert.equal(code, EXIT_CODE_OF_CHECK[action])
+      const item = status.attention.find(({ run }: Json) => run === data.run?.id)
+      if (action === 'clean' && data.run.origin && item && data.blockedBy === null)
+        assert.ok(data.summary.includes(`\`${item.command}\` ends it`), data.summary)
+      const isHeard = data.owner !== null && data.owner.lastHeartbeatAt !== null
+      const held = data.sections[0].sentences.find((one: string) => /^(Last h|H)eld by/.test(one))
+      assert.equal(/last heartbeat/.test(held), isHeard, held)
+      if (data.owner?.liveness === 'unknown') assert.doesNotMatch(data.summary, /holds it/)
       const other = await project.http(`/api/check/${source}`)
       assert.deepEqual(parts(other, 'action', 'run'), parts(data, 'action', 'run'))
       assert.equal(withoutAges(other.because), withoutAges(data.because))
