@@ -10,7 +10,7 @@ import {
   enqueueInterrupted,
   registerWorker,
 } from '../../../testing/fixtures.ts'
-import type { Leftover } from '../../../presenters/leftover-processes.ts'
+import type { Leftover } from '../../../operator/leftover-processes.ts'
 import { NO_RECOVERY, presentRecovery } from '../../../presenters/recovery.ts'
 import {
   HOUR_MS,
@@ -176,7 +176,7 @@ describe('recover', { concurrency: 2 }, () => {
 
       assert.match(text, /^1 verdict not applied: changed meanwhile/m)
       assert.equal((await store.target(late!))!.status, 'in_progress')
-      assert.equal((await ctx.json(['recover', '--yes'])).applied, 1)
+      assert.equal((await ctx.json(['recover', '--yes'], 3)).applied, 1)
     },
   )
 
