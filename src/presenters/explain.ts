@@ -40,6 +40,7 @@ import { stepsOutOf } from './stuck-rows.ts'
 import { auditSentence } from './history.ts'
 import type { Setting } from './results.ts'
 import type { Presented } from './presented.ts'
+import { describeNextStart, loadSource } from './sources.ts'
 import { decide, type Snapshot } from '../core/decide/recovery.ts'
 import { describeContinuation, loadLastStart } from './continuation.ts'
 import { describeStep } from './allowed-actions.ts'
@@ -146,8 +147,10 @@ async function changesOf(
   run: Run,
   { changes }: NextSteps,
 ): Promise<readonly string[]> {
-  if (run.status === 'interrupted') {
-    const continuation = describeContinuation(run, await loadLastStart(context, run))
+  const { state } = await loadSource(context.store, run.source)
+  const nextStart = describeNextStart(run, state, await context.store.now())
+  if (nextStart !== null || run.status === 'interrupted') {
+    const continuation = nextStart ?? describeContinuation(run, await loadLastStart(context, run))
     return [continuation, ...changes.filter((change) => !isContinuation(change))]
   }
   const steps = run.status === 'failed' ? await stepsAfterFailure(context.store, run) : []

@@ -48,7 +48,7 @@ import { recentSamples, type RecentSamples } from './pace.ts'
 import { NO_RECOVERY } from './recovery.ts'
 import type { Attention } from './results.ts'
 import { listedRunView, RUN } from './runs.ts'
-import { currentStates, describeState, pausedSentences } from './sources.ts'
+import { currentStates, describeNextStart, describeState, pausedSentences } from './sources.ts'
 import { sourceItem } from './source-actions.ts'
 import { SOURCE_STORE, type SourceState } from '../features/sources/store/store.ts'
 import { alertView, runView, sourceLockView } from './view.ts'
@@ -210,7 +210,7 @@ function firstSteps(missing?: string): Section[] {
 }
 
 function summarize(overview: Overview): string {
-  const { live, severity, attention, assessment } = overview
+  const { live, severity, attention, assessment, sources } = overview
   const { now, unreadable } = assessment
   const stuck = live.filter(({ health }) => health.severity === 'stuck')
   const rest = live.filter(({ health }) => health.severity !== 'stuck')
@@ -219,16 +219,21 @@ function summarize(overview: Overview): string {
   const longest = Math.max(...dated.map(({ health }) => now - health.since))
   const since =
     dated.length > 0 ? ` for ${stuck.length > 1 ? 'up to ' : ''}${formatAge(longest)}` : ''
-  const waitsForOwnProgram = rest.some(
-    ({ run, health }) => health.state === 'waiting' && run.traits.continuedBy === 'own-program',
-  )
+  const waiting = rest.filter(({ health }) => health.state === 'waiting').map(({ run }) => run)
+  const supervised = waiting.filter((run) => startsByItself(run, sources, now))
+  const isOnlyWorkers =
+    supervised.length === 0 && waiting.every(({ traits }) => traits.continuedBy === 'worker')
+  const starter = isOnlyWorkers
+    ? 'for a worker'
+    : supervised.length === waiting.length
+      ? 'for the next start'
+      : 'to be taken up'
   const parts = [
     stuck.length > 0 && `${plural(stuck.length, 'run')} stuck${since}`,
     states.unknown && `${plural(states.unknown, 'run')} unknown`,
     states.paused && `${plural(states.paused, 'run')} paused`,
     states.interrupted && `${plural(states.interrupted, 'run')} interrupted, ready to continue`,
-    states.waiting &&
-      `${plural(states.waiting, 'run')} waiting ${waitsForOwnProgram ? 'to be taken up' : 'for a worker'}`,
+    states.waiting && `${plural(states.waiting, 'run')} waiting ${starter}`,
     states.healthy && `${plural(states.healthy, 'run')} healthy`,
   ].filter(Boolean)
   const runs =
@@ -262,16 +267,28 @@ function liveSections({ live, assessment }: Overview): Section[] {
   return [{ heading: null, table: liveTable(live, assessment.now), sentences }]
 }
 
-/** Workers, and wrapped commands that have no run now. */
+/** Returns whether a supervisor that waits starts this run. */
+function startsByItself(run: Run, sources: readonly SourceState[], now: Millis): boolean {
+  const state = sources.find(({ source }) => source === run.source)
+  return state !== undefined && describeNextStart(run, state, now) !== null
+}
+
+/** Workers, and wrapped commands that have no run now, or one that waits for its next start. */
 function processSection({ live, locks, sources, assessment }: Overview): Section {
+  const { now } = assessment
   const between = (source: string): string => {
     const state = sources.find((one) => one.source === source)
-    const text = state && describeState(state, assessment.now)
+    const waiting = live.find(({ run }) => run.source === source)?.run
+    const nextStart = state && waiting && describeNextStart(waiting, state, now)
+    if (nextStart) return `with run ${runName(waiting)} waiting. ${nextStart}`
+    const text = state && describeState(state, now)
     return text ? `between two runs, ${text}` : 'between two runs'
   }
   const wrapped = locks
     .filter(
-      ({ source, worker }) => worker !== null && !live.some(({ run }) => run.source === source),
+      ({ source, worker }) =>
+        worker !== null &&
+        live.every(({ run }) => run.source !== source || startsByItself(run, sources, now)),
     )
     .map(({ source, unlockingSince }): Sentence => [
       `Wrapped: ${source}, ${unlockingSince === null ? between(source) : 'its command is being ended'}`,

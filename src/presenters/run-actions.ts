@@ -25,6 +25,7 @@ import { RefusedError, UsageError } from '../core/model/errors.ts'
 import { checkSource } from '../lib/validate/source.ts'
 import type { Store } from '../core/store/store.ts'
 import type { SourcePolicies } from './policy-settings.ts'
+import { describeNextStart, loadSource } from './sources.ts'
 import { requeueStuckRow } from './stuck-rows.ts'
 
 /** Operator actions on one run, for all interfaces: the action, its sentences, and how to revert it. */
@@ -131,7 +132,7 @@ export async function resume(
     sentences.push(
       origin
         ? `It is ${describeOrigin(origin)}, and continues when your own program takes it up.`
-        : (describeWait(run) ??
+        : ((await describeWait(context.store, run)) ??
             `It continues when its worker starts: \`${await loadWorkCommand(context, run.source)}\`, or \`begin\` in your code.`),
     )
   }
@@ -178,11 +179,13 @@ async function resumeStuckRow(
   })
 }
 
-/** What a run of a paused source waits for; null for any other run. */
-export function describeWait({ paused, source }: Run): string | null {
-  return (
-    paused && `It waits until \`${unstuckCommand('unpause', [source])}\`: its source is paused.`
-  )
+/** What a run waits for that no worker can take up: the end of a pause, or its supervisor. Null for any other run. */
+export async function describeWait(store: Store, run: Run): Promise<string | null> {
+  const { paused, source } = run
+  if (paused)
+    return `It waits until \`${unstuckCommand('unpause', [source])}\`: its source is paused.`
+  const { state } = await loadSource(store, source)
+  return describeNextStart(run, state, await store.now())
 }
 
 export type RetryResult = ActionResult & {
@@ -209,7 +212,7 @@ export async function retry(
   const next = await operatorActions.retry(context, old.id, because)
   const sentences = [
     `Run ${runName(next)} of ${next.source} is queued; it starts run ${id} over.`,
-    `${describeWait(next) ?? 'It begins when a worker starts.'} Saved items stay.`,
+    `${(await describeWait(context.store, next)) ?? 'It begins when a worker starts.'} Saved items stay.`,
   ]
   // A run that had ended before is unchanged; a live one was failed for the new one.
   const undo = wasLive

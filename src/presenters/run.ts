@@ -45,7 +45,7 @@ import { loadFailureCause } from './failure-cause.ts'
 import type { Presented } from './presented.ts'
 import { recentSamples, type RecentSamples } from './pace.ts'
 import { sourceItem } from './source-actions.ts'
-import { describeState, loadSource, type SourceReport } from './sources.ts'
+import { describeNextStart, describeState, loadSource, type SourceReport } from './sources.ts'
 import { listedRunView } from './runs.ts'
 import { isStuck } from './stuck-rows.ts'
 import { auditView, countsView, ownerView, targetView, runView } from './view.ts'
@@ -234,13 +234,15 @@ function howToContinue(report: RunReport): Sentence[] {
   const { run } = report
   if (report.assessed.health.state === 'paused')
     return [[`It goes on after \`${unstuckCommand('unpause', [run.source])}\`.`]]
+  const nextStart = describeNextStart(run, report.source.state, report.now)
+  if (nextStart !== null) return [[nextStart]]
   return isStopped(report) ? [[describeContinuation(run, report.lastStart)]] : []
 }
 
 /** Returns whether the run stopped half-way, and starting its program continues it. */
-function isStopped({ run, assessed }: RunReport): boolean {
+function isStopped({ run, assessed, source, now }: RunReport): boolean {
   const { state } = assessed.health
-  if (state === 'paused') return false
+  if (state === 'paused' || describeNextStart(run, source.state, now) !== null) return false
   const isOwn = run.traits.continuedBy === 'own-program'
   if (state === 'dead' && !isOwn) return false
   return (

@@ -103,6 +103,7 @@ export async function enqueue(
   const refusal = refuseEnqueue(report)
   if (refusal) throw refusal
   const run = dryRun ? null : await enqueueLike(store, report.run!)
+  const queued = { ...report.run!, status: 'queued' as const, paused: report.state.paused }
   const what = run
     ? `Run ${shortId(run.id)} of ${source} is queued`
     : `A run of ${source} would be queued`
@@ -112,8 +113,7 @@ export async function enqueue(
     targets: 0,
     sentences: [
       `${what}.`,
-      describeWait({ ...report.run!, paused: report.state.paused }) ??
-        'It begins when a worker takes it up.',
+      (await describeWait(store, queued)) ?? 'It begins when a worker takes it up.',
     ],
     undo: run && undoByCancel(run, 'Cancel it'),
     command: unstuckCommand('enqueue', [source]),

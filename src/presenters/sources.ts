@@ -95,6 +95,17 @@ export function describeState(
   return parts.length > 0 ? parts.join('; ') : null
 }
 
+/** Returns when the supervisor that waits starts a run; null: it does not wait for one. */
+export function describeNextStart(
+  { kind, status, paused }: Run,
+  { source, nextStartAt }: SourceState,
+  now: Millis,
+): string | null {
+  const isIdle = status === 'queued' || status === 'interrupted'
+  if (!isIdle || kind === 'crawl' || paused || nextStartAt === null) return null
+  return `Its supervisor starts it ${formatIn(nextStartAt, now)}; \`${unstuckCommand('run-now', [source])}\` starts it now.`
+}
+
 /** `Paused: shop, 5 min ago: their site is down. Undo: …` */
 export function pausedSentences(states: readonly SourceState[], now: Millis): Sentence[] {
   return states.flatMap(({ source, paused }): Sentence[] =>

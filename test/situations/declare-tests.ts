@@ -74,6 +74,7 @@ function testSituation(engine: Engine, situation: Situation): void {
       const { code, data } = await project.cli('check', source)
       assert.equal(data.action, action, data.because)
       assert.equal(code, EXIT_CODE_OF_CHECK[action])
+      if (situation.unsaid) assert.doesNotMatch(JSON.stringify(data), situation.unsaid)
       const other = await project.http(`/api/check/${source}`)
       assert.deepEqual(parts(other, 'action', 'run'), parts(data, 'action', 'run'))
       assert.equal(withoutAges(other.because), withoutAges(data.because))

@@ -1,4 +1,4 @@
-import { claimOne, enqueueCrawl, savePage } from '../../src/testing/fixtures.ts'
+import { claimOne, enqueueCrawl, enqueueSingle, savePage } from '../../src/testing/fixtures.ts'
 import { SOURCE_STORE } from '../../src/features/sources/store/store.ts'
 import { HOUR, MINUTE, SECOND, type Situations } from './situation.ts'
 
@@ -96,6 +96,17 @@ export const PAUSED: Situations = {
     arrange: async (the) => {
       await the.lock(await the.liveWorker())
       await (await the.store.extend(SOURCE_STORE)).setNextStart('shop', HOUR)
+    },
+  },
+  'a run that was queued while its supervisor waits': {
+    severity: 'ok',
+    health: { shop: 'waiting' },
+    check: { shop: 'wait' },
+    unsaid: /for a worker|worker that starts|A worker holds/,
+    arrange: async (the) => {
+      await the.lock(await the.liveWorker())
+      await (await the.store.extend(SOURCE_STORE)).setNextStart('shop', HOUR)
+      await enqueueSingle(the.store)
     },
   },
 }

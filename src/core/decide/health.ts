@@ -77,6 +77,8 @@ export type HealthFacts = {
   readonly owner: LivenessAssessment | null
   /** A worker of its source is not lost: it can take the run up. */
   readonly hasWorker: boolean
+  /** A supervisor has locked its source: no other worker can start it. */
+  readonly isSupervised: boolean
   readonly now: Millis
 }
 
@@ -114,7 +116,8 @@ function classify(facts: HealthFacts): Classified {
     return { state: 'dead', because, action: blocked === null ? 'clean' : 'explain' }
   }
   if (run.status === 'queued') {
-    const starter = run.traits.continuedBy === 'worker' ? 'a worker' : 'your own program'
+    const worker = facts.isSupervised ? 'its supervisor' : 'a worker'
+    const starter = run.traits.continuedBy === 'worker' ? worker : 'your own program'
     return { state: 'waiting', because: `it is queued and waits for ${starter}` }
   }
   if (run.status === 'interrupted') return interrupted(facts)

@@ -136,7 +136,12 @@ function assessRuns<T extends OnlyTarget>(
       run.kind === 'crawl'
         ? mostAlive(byCrawl.get(run.traits.isOnlyLive ? run.source : run.id) ?? [])
         : withLock((run.owner !== null && byId.get(run.owner)) || null, options.locks)
-    return assessOne(one, owner, present.has(run.source), options)
+    const hasWorker = present.has(run.source)
+    const isSupervised =
+      hasWorker &&
+      run.kind === 'single' &&
+      options.locks.some(({ source, worker }) => source === run.source && worker !== null)
+    return assessOne(one, owner, { hasWorker, isSupervised }, options)
   })
 }
 
@@ -152,7 +157,7 @@ function withLock(owner: Owner | null, locks: readonly SourceLock[]): Owner | nu
 function assessOne<T extends OnlyTarget>(
   { run, target }: { readonly run: Run; readonly target: T | null },
   owner: Owner | null,
-  hasWorker: boolean,
+  workers: { readonly hasWorker: boolean; readonly isSupervised: boolean },
   { now, policyOf }: AssessOptions,
 ): AssessedRun<T> {
   const policy = policyOf(run)
@@ -177,7 +182,15 @@ function assessOne<T extends OnlyTarget>(
     ageDecision,
     owner: shownOwner,
     evidence: evidenceOf(run, owner, now),
-    health: assessHealth({ run, policy, decision, ageDecision, owner: assessment, hasWorker, now }),
+    health: assessHealth({
+      run,
+      policy,
+      decision,
+      ageDecision,
+      owner: assessment,
+      ...workers,
+      now,
+    }),
   }
 }
 
@@ -235,7 +248,8 @@ function withStuckRows(
   const decision = { action: liveness === 'stalled' ? 'leave' : 'resume', because } as const
   const rows = { ...run, lastActivityAt: stuck[0]!.lastActivityAt }
   const owner = { liveness, because }
-  const facts = { ...assessed, run: rows, decision, owner, hasWorker: true, now }
+  const known = { hasWorker: true, isSupervised: false }
+  const facts = { ...assessed, run: rows, decision, owner, ...known, now }
   return { ...assessed, health: assessHealth(facts) }
 }
 

@@ -28,13 +28,13 @@ export const command = defineCommand({
     const { what } = context.args
     const run = await (isModulePath(what) ? enqueueCrawl(context) : enqueueCommand(context))
     const total = runView(run).total
+    const wait = await describeWait(await context.database.open(), run)
     return {
       data: runView(run),
       print: (writer) => {
         const targets =
           run.plannedAt === null ? '' : ` with ${total} ${total === 1 ? 'target' : 'targets'}`
         writer.line(`Run ${shortId(run.id)} of ${run.source} is queued${targets}.`)
-        const wait = describeWait(run)
         if (wait !== null) writer.paragraph(wait)
       },
     }

@@ -102,6 +102,17 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       const waiting = await api.get('/api/overview')
       assert.ok(Date.parse(waiting.sources[0].nextStartAt) > Date.parse(waiting.now))
       assert.deepEqual(names(waiting.sources[0].actions), ['run-now', 'pause'])
+      const supervised = await api.post('/api/sources/nightly/enqueue')
+      assert.match(
+        supervised.summary,
+        /is queued\. Its supervisor starts it in 60 min; `unstuck run-now nightly` starts it now\./,
+      )
+      const { sections } = await api.get('/api/overview')
+      assert.match(
+        JSON.stringify(sections),
+        /Wrapped: nightly, .* Its supervisor starts it in 60 min/,
+      )
+      await api.post(supervised.undo.calls[0].path)
       assert.match((await api.post('/api/sources/nightly/run-now')).summary, /starts it now/)
       assert.equal((await sources.sourceStates('nightly'))[0]!.isRunNow, true)
 
