@@ -149,7 +149,7 @@ async function changesOf(
 ): Promise<readonly string[]> {
   const { state } = await loadSource(context.store, run.source)
   const nextStart = describeNextStart(run, state, await context.store.now())
-  if (nextStart !== null || run.status === 'interrupted') {
+  if (nextStart !== null || (run.status === 'interrupted' && run.paused === null)) {
     const continuation = nextStart ?? describeContinuation(run, await loadLastStart(context, run))
     return [continuation, ...changes.filter((change) => !isContinuation(change))]
   }

@@ -17,6 +17,7 @@ export const PAUSED: Situations = {
     severity: 'ok',
     health: { shop: 'paused' },
     check: { shop: 'wait' },
+    unsaid: /(program|worker) again/,
     arrange: async (the) => {
       await the.interrupted()
       await the.cli('pause', 'shop')
