@@ -126,6 +126,26 @@ test('the command line takes a source where it takes a run', async () => {
   assert.match(cleaned.stderr, new RegExp(`Run ${shortId(run)} is not dead`))
 })
 
+test('where the end of an id and a source both match, the commands keep the flags of the call', async () => {
+  await using ctx = await createCliTestContext()
+  const { run, ofSource } = await enqueueNamesake(ctx.store)
+  const text = shortId(run)
+  for (const [args, expected] of [
+    [
+      ['cancel', text, '--dry-run', '--because', 'a "typo"'],
+      `cancel ${run} --dry-run --because 'a "typo"'`,
+    ],
+    [['unpark', '--run', text, '--dry-run'], `unpark --run ${run} --dry-run`],
+    [['items', 'first', `--run=${text}`, '--limit', '3'], `items first --run=${run} --limit 3`],
+    [['clean', 'first', text, '--dry-run'], `clean first ${run} --dry-run`],
+  ] as const) {
+    const { stderr } = await ctx.cli([...args], 2)
+    const words = stderr.replace(/\s+/g, ' ')
+    assert.ok(words.includes(`For the run: \`unstuck ${expected}`), words)
+    assert.ok(words.includes(`unstuck ${expected.replace(run, ofSource)}`), words)
+  }
+})
+
 test('the HTTP API takes a source in the path of a run, also one with a slash in it', async () => {
   await using api = await createApiClient()
   const run = await enqueueCrawl(api.ctx.store, ['a'], { source: 'shop/de' })

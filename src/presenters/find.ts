@@ -1,6 +1,11 @@
 import { refuseResume } from '../operator/refusals.ts'
 import { closest } from '../core/model/closest.ts'
-import { NotFoundError, StoreUnavailableError, UsageError } from '../core/model/errors.ts'
+import {
+  AmbiguousIdError,
+  NotFoundError,
+  StoreUnavailableError,
+  UsageError,
+} from '../core/model/errors.ts'
 import { isId, isIdEnding, shortId, type Id, type RunId } from '../core/model/id.ts'
 import { isLive, LIVE_STATUSES, type Run, type RunStatus } from '../core/model/run.ts'
 import type { Target } from '../core/model/target.ts'
@@ -114,11 +119,11 @@ async function idOrSource<T extends Run | Target>(
   const bySource = await runOfSource(store, text)
   if (!byId || !bySource || byId.id === bySource.id) return byId ?? bySource
   const what = 'source' in byId ? 'run' : 'target'
-  throw new UsageError(
+  const describe = (commandFor: (name: string) => string): string =>
     `${text} is ${byId.id.endsWith(text.toLowerCase()) ? 'the end of ' : ''}the id of a ${what}, and also a source.\n` +
-      `For the ${what}: \`unstuck ${command} ${fullName(byId, text)}\`\n` +
-      `For the source: \`unstuck ${command} ${fullName(bySource, text)}\``,
-  )
+    `For the ${what}: \`${commandFor(fullName(byId, text))}\`\n` +
+    `For the source: \`${commandFor(fullName(bySource, text))}\``
+  throw new AmbiguousIdError(text, describe, command)
 }
 
 /** Names one thing: with its table, where it is a row of your own. */
@@ -147,10 +152,11 @@ async function findById<T extends Run | Target>(
   const ids = await store.idsEnding(isIdEnding(text) && !isId(id) ? id : text, kind)
   const found = (await Promise.all(ids.map(read))).filter((one) => one !== null)
   if (found.length < 2) return found[0] ?? null
-  const commands = found.map((one) => `\`unstuck ${command} ${fullName(one, text)}\``)
-  throw new UsageError(
-    `Several ${kind}s have the id ${text}. Give it in full:\n${commands.join('\n')}`,
-  )
+  const describe = (commandFor: (name: string) => string): string => {
+    const commands = found.map((one) => `\`${commandFor(fullName(one, text))}\``)
+    return `Several ${kind}s have the id ${text}. Give it in full:\n${commands.join('\n')}`
+  }
+  throw new AmbiguousIdError(text, describe, command)
 }
 
 type Read<T> = (id: Id) => Promise<T | null>
