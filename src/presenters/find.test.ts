@@ -58,9 +58,13 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       await assert.rejects(findRunToChange(store, 'shop', 'retry'), (error: unknown) => {
         assert.ok(error instanceof NotFoundError)
         assert.match(error.message, /^There is no live run of shop\./)
-        assert.ok(error.message.includes(`\`unstuck show ${shortId(ended)}\``), error.message)
+        assert.ok(error.message.includes(`\`unstuck retry ${shortId(ended)}\``), error.message)
         return true
       })
+      await assert.rejects(
+        findRunToChange(store, 'shop', 'cancel'),
+        new RegExp(`is cancelled: \`unstuck show ${shortId(ended)}\``),
+      )
       assert.equal((await findRunToChange(store, ended, 'retry')).id, ended)
 
       const live = await enqueueCrawl(store, ['a'], { source: 'shop' })

@@ -175,6 +175,9 @@ async function runsOf(
   return (await store.runs({ source, statuses, limit })).items
 }
 
+/** Commands that also change a run that has ended: it is given by its id, so that no wrong one is taken. */
+const CHANGE_ENDED: readonly string[] = ['retry', 'revert', 'reset-failed', 'unpark --run']
+
 /** How many ended runs of a source are searched for one that can be resumed. */
 const ENDED_MAX = 50
 
@@ -190,7 +193,11 @@ async function runToChange(store: Store, run: Run, command: string): Promise<Run
   }
   if (command !== 'resume') {
     const last = `Its last run, ${runName(run)}, is ${status}`
-    throw new NotFoundError(`live run of ${source}`, `${last}: \`unstuck show ${runName(run)}\`.`)
+    const next = CHANGE_ENDED.includes(command) && status !== 'succeeded' ? command : 'show'
+    throw new NotFoundError(
+      `live run of ${source}`,
+      `${last}: \`unstuck ${next} ${runName(run)}\`.`,
+    )
   }
   const ended = await runsOf(store, source, ENDED_MAX)
   const resumable = ended.find(
