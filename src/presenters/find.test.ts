@@ -10,7 +10,8 @@ import { postgresEngine } from '../testing/postgres-engine.ts'
 import { sqliteEngine } from '../testing/sqlite-engine.ts'
 import type { Store } from '../core/store/store.ts'
 import { open } from '../index.ts'
-import { findRun, findRunOrTarget, findRunToChange } from './find.ts'
+import { findRun, findRunOfSource, findRunOrTarget, findRunToChange } from './find.ts'
+import { SOURCE_STORE } from '../features/sources/store/store.ts'
 
 async function enqueueCancelled(store: Store, source: string): Promise<RunId> {
   const run = await enqueueCrawl(store, ['a'], { source })
@@ -79,6 +80,36 @@ for (const engine of [sqliteEngine, postgresEngine]) {
 
       assert.equal((await findRun(store, 'shop')).id, last)
       assert.equal((await findRunToChange(store, 'shop', 'resume')).id, resumable)
+    })
+
+    test('a source without a run is known by its pause and its supervisor', async () => {
+      await using database = await engine.fresh()
+      const store = await database.open()
+      const worker = await registerWorker(store, { source: 'mini', leaseMs: 600_000 })
+      await store.lockSource({ source: 'mini', worker, killTimeoutMs: 1_000, processTag: 'x' })
+
+      await assert.rejects(
+        findRun(store, 'mini'),
+        /There is no run of mini yet\. It has not been started\./,
+      )
+
+      const sources = await store.extend(SOURCE_STORE)
+      await sources.setNextStart('mini', 3_600_000)
+      for (const find of [findRunOrTarget, findRunOfSource])
+        await assert.rejects(
+          find(store, 'mini'),
+          /There is no run of mini yet\. Next start in 60 min\./,
+        )
+      const pause = { source: 'mini', paused: true, actor: 'the tests', because: 'maintenance' }
+      await sources.setPaused(pause)
+      await assert.rejects(findRun(store, 'mini'), (error: unknown) => {
+        assert.ok(error instanceof NotFoundError)
+        assert.match(
+          error.message,
+          /^There is no run of mini yet\. Paused .*: maintenance; next st/,
+        )
+        return true
+      })
     })
 
     test('where the end of an id and a source both match, both commands are named', async () => {

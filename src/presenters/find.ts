@@ -13,6 +13,9 @@ import { rowName, runName } from '../core/model/traits.ts'
 import type { Store } from '../core/store/store.ts'
 import { unstuckCommand } from '../lib/text/shell-command.ts'
 import { sourceMistake } from '../lib/validate/source.ts'
+import { SOURCE_STORE } from '../features/sources/store/store.ts'
+import { sentenceCase } from './format.ts'
+import { currentStates, describeState, type SourceReport } from './sources.ts'
 
 /** Resolves what an operator gives for a run or a target, for all interfaces. */
 
@@ -95,6 +98,28 @@ export async function findRunOfSourceToChange(
 /** Returns an error for a source that has no run, with the one that was probably meant. */
 export async function unknownSource(store: Store, source: string): Promise<NotFoundError> {
   return new NotFoundError(`source ${source}`, await sourceHint(store, source))
+}
+
+/** Reads a source. A next start that a killed supervisor left behind counts for nothing. */
+export async function loadSource(store: Store, source: string): Promise<SourceReport> {
+  const found = await findSource(store, source)
+  if (found === null) throw await unknownSource(store, source)
+  return found
+}
+
+async function findSource(store: Store, source: string): Promise<SourceReport | null> {
+  const [states, locks, live, last] = await Promise.all([
+    store.extend(SOURCE_STORE).then((sources) => sources.sourceStates(source)),
+    store.sourceLocks(source),
+    store.liveRun(source),
+    store.runs({ source, limit: 1 }),
+  ])
+  const run = live ?? last.items[0] ?? null
+  if (run === null && states.length === 0 && locks.length === 0) return null
+  const observations = states[0]?.nextStartAt ? await store.observations() : []
+  const [state] = currentStates(states, locks, observations)
+  const unknown = { source, paused: null, nextStartAt: null, isRunNow: false, lastWork: null }
+  return { run, state: state ?? unknown }
 }
 
 async function resolveRun(
@@ -216,6 +241,11 @@ async function notFound(store: Store, what: string, text: string): Promise<Error
     return new StoreUnavailableError(
       `${text} is not found; it may be in the table ${unreadable.table}, which cannot be read: ${unreadable.because}`,
     )
+  }
+  const known = sourceMistake(text) === null ? await findSource(store, text) : null
+  if (known !== null) {
+    const state = describeState(known.state, await store.now()) ?? 'it has not been started'
+    return new NotFoundError(`run of ${text} yet`, `${sentenceCase(state)}.`)
   }
   if (isIdEnding(text)) return new NotFoundError(`${what} ${text}`, RUNS_HINT)
   if (/^[0-9a-f]{4,7}$/i.test(text))

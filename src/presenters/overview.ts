@@ -48,7 +48,7 @@ import { recentSamples, type RecentSamples } from './pace.ts'
 import { NO_RECOVERY } from './recovery.ts'
 import type { Attention } from './results.ts'
 import { listedRunView, RUN } from './runs.ts'
-import { currentStates, describeNextStart, describeState, pausedSentences } from './sources.ts'
+import { currentStates, pausedSentences, startsByItself, wrappedSentences } from './sources.ts'
 import { sourceItem } from './source-actions.ts'
 import { SOURCE_STORE, type SourceState } from '../features/sources/store/store.ts'
 import { alertView, runView, sourceLockView } from './view.ts'
@@ -120,8 +120,8 @@ type OverviewView = ReturnType<typeof overviewView>
 
 /** `status`, the first screen of the dashboard, and the headline of `top`. */
 export function presentOverview(overview: Overview): Presented<OverviewView> {
-  const { severity, latest, attention } = overview
-  const hasRun = latest !== null || attention.length > 0
+  const { severity, latest, attention, locks, sources } = overview
+  const hasRun = latest !== null || attention.length > 0 || locks.length > 0 || sources.length > 0
   const summary = hasRun ? summarize(overview) : NOTHING_YET
   return {
     view: overviewView(overview),
@@ -267,46 +267,16 @@ function liveSections({ live, assessment }: Overview): Section[] {
   return [{ heading: null, table: liveTable(live, assessment.now), sentences }]
 }
 
-/** Returns whether a supervisor that waits starts this run. */
-function startsByItself(run: Run, sources: readonly SourceState[], now: Millis): boolean {
-  const state = sources.find(({ source }) => source === run.source)
-  return state !== undefined && describeNextStart(run, state, now) !== null
-}
-
 /** Workers, and wrapped commands that have no run now, or one that waits for its next start. */
 function processSection({ live, locks, sources, assessment }: Overview): Section {
   const { now } = assessment
-  const between = (source: string): string => {
-    const state = sources.find((one) => one.source === source)
-    const waiting = live.find(({ run }) => run.source === source)?.run
-    const nextStart = state && waiting && describeNextStart(waiting, state, now)
-    if (nextStart) return `with run ${runName(waiting)} waiting. ${nextStart}`
-    const text = state && describeState(state, now)
-    return text ? `between two runs, ${text}` : 'between two runs'
-  }
-  const wrapped = locks
-    .filter(
-      ({ source, worker }) =>
-        worker !== null &&
-        live.every(({ run }) => run.source !== source || startsByItself(run, sources, now)),
-    )
-    .map(({ source, unlockingSince }): Sentence => [
-      `Wrapped: ${source}, ${unlockingSince === null ? between(source) : 'its command is being ended'}`,
-    ])
+  const runs = live.map(({ run }) => run)
   const counts = Object.entries(countWorkers(assessment)).map(
     ([liveness, count]) => `${count} ${liveness}`,
   )
   const workers: Sentence = [`Workers: ${counts.length > 0 ? counts.join(', ') : 'none'}`]
-  return {
-    heading: null,
-    sentences: [
-      workers,
-      ...firstSentences(
-        [...wrapped, ...pausedSentences(sources, assessment.now)],
-        '`--json` has all',
-      ),
-    ],
-  }
+  const more = [...wrappedSentences(locks, runs, sources, now), ...pausedSentences(sources, now)]
+  return { heading: null, sentences: [workers, ...firstSentences(more, '`--json` has all')] }
 }
 
 function lastRun(run: Run, now: Millis): Sentence {

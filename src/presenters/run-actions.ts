@@ -25,7 +25,8 @@ import { RefusedError, UsageError } from '../core/model/errors.ts'
 import { checkSource } from '../lib/validate/source.ts'
 import type { Store } from '../core/store/store.ts'
 import type { SourcePolicies } from './policy-settings.ts'
-import { describeNextStart, loadSource } from './sources.ts'
+import { describeNextStart } from './sources.ts'
+import { loadSource } from './find.ts'
 import { requeueStuckRow } from './stuck-rows.ts'
 
 /** Operator actions on one run, for all interfaces: the action, its sentences, and how to revert it. */

@@ -45,7 +45,8 @@ import { loadFailureCause } from './failure-cause.ts'
 import type { Presented } from './presented.ts'
 import { recentSamples, type RecentSamples } from './pace.ts'
 import { sourceItem } from './source-actions.ts'
-import { describeNextStart, describeState, loadSource, type SourceReport } from './sources.ts'
+import { describeNextStart, describeState, type SourceReport } from './sources.ts'
+import { loadSource } from './find.ts'
 import { listedRunView } from './runs.ts'
 import { isStuck } from './stuck-rows.ts'
 import { auditView, countsView, ownerView, targetView, runView } from './view.ts'
@@ -123,8 +124,8 @@ export function presentRun(report: RunReport): Presented<RunReportView> {
   const { health } = assessed
   const isLiveRun = isLive(run.status)
   const severity = worstSeverity([
-    ...(isLiveRun ? [health.severity] : []),
-    ...(needsAttention.length > 0 ? ['attention' as const] : []),
+    isLiveRun ? health.severity : 'ok',
+    needsAttention.length > 0 ? 'attention' : 'ok',
   ])
   const { text } = formatRunStatus(run.status)
   const state = isLiveRun ? `${text}, ${health.state}` : text
@@ -234,27 +235,25 @@ function howToContinue(report: RunReport): Sentence[] {
   const { run } = report
   if (report.assessed.health.state === 'paused')
     return [[`It goes on after \`${unstuckCommand('unpause', [run.source])}\`.`]]
-  const nextStart = describeNextStart(run, report.source.state, report.now)
-  if (nextStart !== null) return [[nextStart]]
-  return isStopped(report) ? [[describeContinuation(run, report.lastStart)]] : []
+  const start = describeNextStart(run, report.source.state, report.now)
+  if (start === null && !isStopped(report)) return []
+  return [[start ?? describeContinuation(run, report.lastStart)]]
 }
 
 /** Returns whether the run stopped half-way, and starting its program continues it. */
 function isStopped({ run, assessed, source, now }: RunReport): boolean {
   const { state } = assessed.health
   if (state === 'paused' || describeNextStart(run, source.state, now) !== null) return false
-  const isOwn = run.traits.continuedBy === 'own-program'
-  if (state === 'dead' && !isOwn) return false
-  return (
-    run.status === 'interrupted' || (run.status === 'running' && state === 'orphaned' && !isOwn)
-  )
+  if (run.traits.continuedBy === 'own-program') return run.status === 'interrupted'
+  if (state === 'dead') return false
+  return run.status === 'interrupted' || (run.status === 'running' && state === 'orphaned')
 }
 
 function facts({ run, assessed, source, now }: RunReport): Sentence[] {
   const { attempt } = runView(run)
   const far = howFar(run)
-  const { counts } = run
-  const { origin, hasTargets } = run.traits
+  const { counts, traits } = run
+  const { origin, hasTargets } = traits
   const at = (moment: Millis | null): string =>
     moment === null
       ? '–'
@@ -278,7 +277,7 @@ function facts({ run, assessed, source, now }: RunReport): Sentence[] {
       : ['finished', at(run.finishedAt)],
     ['took', durationOf(run)],
     ['owner', run.owner && (assessed.owner?.evidence.label ?? `worker ${shortId(run.owner)}`)],
-    ['source', assessed.health.state === 'paused' ? null : describeState(source.state, now)],
+    ['source', isLive(run.status) && run.paused ? null : describeState(source.state, now)],
     ['retry of', run.retryOf && shortId(run.retryOf)],
     [
       'refused',
@@ -294,8 +293,7 @@ function facts({ run, assessed, source, now }: RunReport): Sentence[] {
 }
 
 function acknowledgedSentences({ run, acknowledged, now }: RunReport): Sentence[] {
-  const when = run.acknowledgedAt
-  if (when !== null) return [[acknowledgedSentence(when, now)]]
+  if (run.acknowledgedAt !== null) return [[acknowledgedSentence(run.acknowledgedAt, now)]]
   if (acknowledged === 0) return []
   return [[`${plural(acknowledged, 'target')} acknowledged: not counted as needing attention.`]]
 }

@@ -10,7 +10,8 @@ import { makeAction, type ActionText, type AllowedAction } from './allowed-actio
 import { lastExecution, loadWorkCommand } from './continuation.ts'
 import { formatIn, plural } from './format.ts'
 import { describeWait, enqueueLike, type ActionRequest } from './run-actions.ts'
-import { loadSource, sourceView, type SourceReport } from './sources.ts'
+import { sourceView, type SourceReport } from './sources.ts'
+import { loadSource } from './find.ts'
 
 /** Operator actions on one source, for all interfaces. None of them starts a process. */
 

@@ -1,6 +1,7 @@
 import { REAL_CLOCK } from '../core/host/clock.ts'
 import { withRetry } from '../core/store/open.ts'
 import type { ObserverHealth } from '../core/decide/liveness.ts'
+import { runName } from '../core/model/traits.ts'
 import type { Paused, Run } from '../core/model/run.ts'
 import type { SourceLock } from '../core/model/source-lock.ts'
 import { iso, type Millis } from '../core/model/time.ts'
@@ -10,7 +11,6 @@ import type { Store, WorkerObservation } from '../core/store/store.ts'
 import { SOURCE_STORE, type SourceState } from '../features/sources/store/store.ts'
 import type { Sentence } from '../lib/text/sentence.ts'
 import { unstuckCommand } from '../lib/text/shell-command.ts'
-import { unknownSource } from './find.ts'
 import { formatAgo, formatIn } from './format.ts'
 import type { Source } from './records.ts'
 
@@ -20,23 +20,6 @@ export type SourceReport = {
   readonly state: SourceState
   /** Its live run, else its last; null before its first. */
   readonly run: Run | null
-}
-
-/** Reads a source. A next start that a killed supervisor left behind counts for nothing. */
-export async function loadSource(store: Store, source: string): Promise<SourceReport> {
-  const [states, locks, live, last] = await Promise.all([
-    store.extend(SOURCE_STORE).then((sources) => sources.sourceStates(source)),
-    store.sourceLocks(source),
-    store.liveRun(source),
-    store.runs({ source, limit: 1 }),
-  ])
-  const run = live ?? last.items[0] ?? null
-  if (run === null && states.length === 0 && locks.length === 0)
-    throw await unknownSource(store, source)
-  const observations = states[0]?.nextStartAt ? await store.observations() : []
-  const [state] = currentStates(states, locks, observations)
-  const unknown = { source, paused: null, nextStartAt: null, isRunNow: false, lastWork: null }
-  return { run, state: state ?? unknown }
 }
 
 export async function findPause(store: Store, source: string): Promise<Paused | null> {
@@ -104,6 +87,33 @@ export function describeNextStart(
   const isIdle = status === 'queued' || status === 'interrupted'
   if (!isIdle || kind === 'crawl' || paused || nextStartAt === null) return null
   return `Its supervisor starts it ${formatIn(nextStartAt, now)}; \`${unstuckCommand('run-now', [source])}\` starts it now.`
+}
+
+/** Returns whether a supervisor that waits starts this run. */
+export function startsByItself(run: Run, states: readonly SourceState[], now: Millis): boolean {
+  const state = states.find(({ source }) => source === run.source)
+  return state !== undefined && describeNextStart(run, state, now) !== null
+}
+
+/** `Wrapped: portal, between two runs, next start in 3 h`, for commands that do not run now. */
+export function wrappedSentences(
+  locks: readonly SourceLock[],
+  live: readonly Run[],
+  states: readonly SourceState[],
+  now: Millis,
+): Sentence[] {
+  return locks.flatMap(({ source, worker, unlockingSince }): Sentence[] => {
+    const run = live.find((one) => one.source === source)
+    if (worker === null || (run && !startsByItself(run, states, now))) return []
+    if (unlockingSince !== null) return [[`Wrapped: ${source}, its command is being ended`]]
+    const state = states.find((one) => one.source === source)
+    if (run && state)
+      return [
+        [`Wrapped: ${source}, run ${runName(run)} waits. ${describeNextStart(run, state, now)}`],
+      ]
+    const text = state && describeState(state, now)
+    return [[`Wrapped: ${source}, between two runs${text ? `, ${text}` : ''}`]]
+  })
 }
 
 /** `Paused: shop, 5 min ago: their site is down. Undo: …` */

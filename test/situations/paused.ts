@@ -110,4 +110,14 @@ export const PAUSED: Situations = {
       await enqueueSingle(the.store)
     },
   },
+  'a supervisor that waits for its first time, and its source is paused': {
+    severity: 'ok',
+    check: { shop: 'wait' },
+    unsaid: /Nothing has run yet/,
+    arrange: async (the) => {
+      await the.lock(await the.liveWorker())
+      await (await the.store.extend(SOURCE_STORE)).setNextStart('shop', HOUR)
+      await the.cli('pause', 'shop', '--because', 'maintenance')
+    },
+  },
 }

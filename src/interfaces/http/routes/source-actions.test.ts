@@ -88,7 +88,11 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       const none = await api.post('/api/sources/nightly/run-now', {}, 404)
       assert.match(none.error.message, /unstuck run nightly -- COMMAND.*unstuck enqueue nightly/)
 
-      await api.post('/api/sources/nightly/pause')
+      await api.post('/api/sources/nightly/pause', { because: 'maintenance' })
+      const last = await api.get('/api/runs/nightly')
+      assert.match(JSON.stringify(last.sections), /source +paused now: maintenance/)
+      const explained = await api.get('/api/runs/nightly/explain')
+      assert.match(JSON.stringify(explained.sections), /Its source: paused now: maintenance\./)
       const queued = await api.post('/api/sources/nightly/enqueue')
       assert.match(queued.summary, /is queued\. It waits until `unstuck unpause nightly`/)
       assert.equal(queued.run.status, 'queued')
