@@ -9,10 +9,11 @@ import { unstuckCommand } from '../../../lib/text/shell-command.ts'
 import { describeWait, enqueueSource as queue } from '../../../presenters/run-actions.ts'
 import { runView } from '../../../presenters/view.ts'
 import { defineCommand, type CliContext } from '../../../contracts/command.ts'
-import { argument, option } from '../../../contracts/options.ts'
+import { argument, option, SHARED_OPTIONS } from '../../../contracts/options.ts'
 
 const options = {
   input: option.text('JSON', "for a command's source: what its command finds in UNSTUCK_INPUT"),
+  yes: SHARED_OPTIONS.yesUnasked,
 }
 
 export const command = defineCommand({
