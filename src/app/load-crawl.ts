@@ -7,11 +7,6 @@ import { importModule } from './import-module.ts'
 
 const MODULE = /\.[cm]?[jt]s$/
 
-/** Whether an argument that may also be the name of a source means a file. */
-export function isModulePath(text: string): boolean {
-  return /^(~|\.{0,2})[/\\]/.test(text) || MODULE.test(text)
-}
-
 /** Returns the module of the name, or of a similar one, that is in the same folder. */
 export function similarModule(path: string): string | null {
   const folder = dirname(path)

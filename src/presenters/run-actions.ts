@@ -22,7 +22,7 @@ import {
   undoByRevert,
 } from './action-result.ts'
 import { RefusedError, UsageError } from '../core/model/errors.ts'
-import { checkSource } from '../lib/validate/source.ts'
+import { checkSource, isModulePath } from '../lib/validate/source.ts'
 import type { Store } from '../core/store/store.ts'
 import type { SourcePolicies } from './policy-settings.ts'
 import { describeNextStart } from './sources.ts'
@@ -295,6 +295,12 @@ export async function enqueueSource(
     )
   }
   const [last] = (await store.runs({ source, limit: 1 })).items
+  if (!last && isModulePath(source)) {
+    const command = unstuckCommand('enqueue', [source])
+    throw new UsageError(
+      `${source} is the path of a file, not the name of a source. A crawl is queued with \`${command}\`.`,
+    )
+  }
   if (last && isOwnCrawl(last)) {
     if (input === null) return enqueueLike(store, last)
     throw new UsageError(`${source} is a crawl: it takes no input, its targets are in its module.`)

@@ -127,6 +127,17 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       await api.post('/api/sources/nightli/pause', {}, 404)
     })
 
+    test('the path of a file is no source that is queued, through HTTP or the library', async () => {
+      await using api = await createApiClient({ engine })
+      await using client = await open({ db: api.ctx.database.url, config: false })
+      for (const path of ['./crowl', 'crowl.ts']) {
+        const { error } = await api.post('/api/runs', { source: path }, 400)
+        assert.match(error.message, /is the path of a file, not the name of a source/)
+        await assert.rejects(client.enqueue(path), { code: 'E_USAGE' })
+      }
+      assert.deepEqual((await api.get('/api/runs')).items, [])
+    })
+
     test('a crawl is queued with the policy of its last run, for the worker that plans it', async () => {
       await using api = await createApiClient({ engine })
       const { store } = api.ctx
