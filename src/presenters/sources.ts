@@ -61,7 +61,8 @@ export function sourceView({ source, paused, nextStartAt }: SourceState): Source
   return {
     source,
     paused: paused && { since: iso(paused.at), because: paused.because },
-    nextStartAt: nextStartAt === null ? null : iso(nextStartAt),
+    // It is stored by the clock of the database, a fraction of a second beside that of the schedule.
+    nextStartAt: nextStartAt === null ? null : iso(Math.round(nextStartAt / 1_000) * 1_000),
   }
 }
 
