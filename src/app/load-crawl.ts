@@ -19,8 +19,8 @@ export function similarModule(path: string): string | null {
   return found === undefined ? null : join(folder, found)
 }
 
-/** Imports a module whose default export is a crawl. */
-export async function loadCrawl(module: string): Promise<DefinedCrawl> {
+/** Imports a module whose default export is a crawl. `command`: the one that was called with it. */
+export async function loadCrawl(module: string, command = 'work'): Promise<DefinedCrawl> {
   const path = resolve(module)
   if (!isFile(path)) {
     const similar = similarModule(path)
@@ -28,7 +28,7 @@ export async function loadCrawl(module: string): Promise<DefinedCrawl> {
       `There is no module ${path}. ${
         similar
           ? `Did you mean ${relative(process.cwd(), similar)}?`
-          : 'Give the path of a file that exports a crawl, as in `unstuck work crawl.ts`.'
+          : `Give the path of a file that exports a crawl, as in \`unstuck ${command} crawl.ts\`.`
       }`,
     )
   }

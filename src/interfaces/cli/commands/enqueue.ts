@@ -48,7 +48,7 @@ async function enqueueCrawl(context: Enqueue): Promise<Run> {
   const { args, settings, output, options } = context
   if (options.input !== undefined)
     throw new UsageError('--input is for the source of a command; a crawl has its targets.')
-  const crawl = await loadCrawl(args.what)
+  const crawl = await loadCrawl(args.what, 'enqueue')
   const policy = (await settings()).policyFor(crawl.source, crawl.policyOptions)
   const store = await context.database.open()
   const id = newId()
