@@ -186,7 +186,8 @@ async function refuseWithoutSupervisor(
   const last = run && run.kind === 'single' ? await lastExecution(context.store, run) : null
   const start =
     run?.kind === 'crawl'
-      ? await loadWorkCommand(context, source)
+      ? // With it, no run would be begun.
+        (await loadWorkCommand(context, source)).replace(' --no-start', '')
       : runCommand(source, last?.command ?? ['COMMAND'])
   const queue = unstuckCommand('enqueue', [run?.kind === 'crawl' ? 'MODULE' : source])
   return new NotFoundError(

@@ -105,6 +105,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       await sources.setNextStart('nightly', 3_600_000)
       const waiting = await api.get('/api/overview')
       assert.ok(Date.parse(waiting.sources[0].nextStartAt) > Date.parse(waiting.now))
+      assert.match(waiting.sources[0].nextStartAt, /:\d\d\.000Z$/)
       assert.deepEqual(names(waiting.sources[0].actions), ['run-now', 'pause'])
       const supervised = await api.post('/api/sources/nightly/enqueue')
       assert.match(
@@ -146,6 +147,14 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       const { run } = await api.post('/api/sources/shop/enqueue')
       const { kind, plannedAt, status } = (await store.run(run.id))!
       assert.deepEqual([kind, plannedAt, status], ['crawl', null, 'queued'])
+      const work = {
+        command: 'unstuck work shop.ts --drain --no-start',
+        folder: '/srv',
+        host: 'web1',
+      }
+      await (await store.extend(SOURCE_STORE)).setLastWork('shop', work)
+      const { error } = await api.post('/api/sources/shop/run-now', {}, 404)
+      assert.match(error.message, /unstuck work shop\.ts --drain`/)
     })
 
     test('the library pauses and unpauses, and begins nothing meanwhile', async () => {
