@@ -35,13 +35,14 @@ test('every link leads to a file and a heading', () => {
   }
 })
 
+const ALWAYS_PACKED = ['README.md', 'LICENSE']
+
 test('no published page links to what the package does not have', () => {
   const { files } = JSON.parse(read('package.json')) as { files: string[] }
   const published = files.flatMap((one) => (one.endsWith('.md') ? one : `${one}/**`))
   const isPublished = (file: string): boolean =>
-    file === 'README.md' || published.some((one) => matchesGlob(file, one))
-  // The README is the page of the repository, too.
-  for (const page of pages.filter((one) => one !== 'README.md' && isPublished(one))) {
+    ALWAYS_PACKED.includes(file) || published.some((one) => matchesGlob(file, one))
+  for (const page of pages.filter(isPublished)) {
     for (const [, target] of read(page).matchAll(/\]\((?!https?:)([^)#]+)/g)) {
       const file = join(dirname(page), target!)
       assert.ok(isPublished(file) || isPublished(`${file}/a`), `${page} links to ${target}`)

@@ -7,11 +7,6 @@ import { importModule } from './import-module.ts'
 
 const MODULE = /\.[cm]?[jt]s$/
 
-/** Whether an argument that may also be the name of a source means a file. */
-export function isModulePath(text: string): boolean {
-  return /^(~|\.{0,2})[/\\]/.test(text) || MODULE.test(text)
-}
-
 /** Returns the module of the name, or of a similar one, that is in the same folder. */
 export function similarModule(path: string): string | null {
   const folder = dirname(path)
@@ -24,8 +19,8 @@ export function similarModule(path: string): string | null {
   return found === undefined ? null : join(folder, found)
 }
 
-/** Imports a module whose default export is a crawl. */
-export async function loadCrawl(module: string): Promise<DefinedCrawl> {
+/** Imports a module whose default export is a crawl. `command`: the one that was called with it. */
+export async function loadCrawl(module: string, command = 'work'): Promise<DefinedCrawl> {
   const path = resolve(module)
   if (!isFile(path)) {
     const similar = similarModule(path)
@@ -33,7 +28,7 @@ export async function loadCrawl(module: string): Promise<DefinedCrawl> {
       `There is no module ${path}. ${
         similar
           ? `Did you mean ${relative(process.cwd(), similar)}?`
-          : 'Give the path of a file that exports a crawl, as in `unstuck work crawl.ts`.'
+          : `Give the path of a file that exports a crawl, as in \`unstuck ${command} crawl.ts\`.`
       }`,
     )
   }

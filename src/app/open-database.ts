@@ -1,7 +1,9 @@
+import process from 'node:process'
 import type { Database, ResolvedAddress } from '../contracts/database.ts'
 import type { StoreHost } from '../contracts/feature.ts'
 import type { Settings } from '../contracts/settings.ts'
 import { NotFoundError, StoreUnavailableError } from '../core/model/errors.ts'
+import { EXIT } from '../core/model/exit-codes.ts'
 import { formatDuration, humanizeDuration } from '../core/model/time.ts'
 import { redact } from '../core/model/redact.ts'
 import { openStore, withRetry, type OpenOptions } from '../core/store/open.ts'
@@ -103,6 +105,11 @@ async function openWithin(
     if (attempts === 1)
       log(`waiting up to ${formatDuration(limitMs)} for the database: ${error.message}`)
   }
+  const onSignal = (signal: NodeJS.Signals): void => {
+    log(`${signal} before the database answered: nothing was started`)
+    process.exit(EXIT.resumable)
+  }
+  process.once('SIGTERM', onSignal).once('SIGINT', onSignal)
   try {
     const store = await withRetry(tryOpen, limit, onError)
     if (attempts > 1) log(`the database answers, after ${elapsed()}`)
@@ -113,5 +120,7 @@ async function openWithin(
       `${last.message} Tried ${attempts === 1 ? 'once' : `${attempts} times in ${elapsed()}`}; \`--db-timeout\` sets how long the start waits for it.`,
       { cause: last },
     )
+  } finally {
+    process.off('SIGTERM', onSignal).off('SIGINT', onSignal)
   }
 }

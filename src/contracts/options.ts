@@ -205,6 +205,8 @@ export const SHARED_OPTIONS = {
   workers: (defaultValue: number, max = 256) =>
     option.count('N', 'worker processes; dead ones are started again', defaultValue, { max }),
   yes: option.flag('do not ask', '-y'),
+  /** For scripts that give `--yes` to each command. */
+  yesUnasked: option.flag('for scripts; this command asks nothing', '-y'),
 } as const
 
 function parseChoice<C extends string>(text: string, of: readonly C[]): ParseResult<C> {

@@ -31,6 +31,7 @@ const HEALTHY: Facts = {
   decision: LEAVE,
   ageDecision: LEAVE,
   hasWorker: false,
+  isSupervised: false,
 }
 const DEAD = { ageDecision: { action: 'abandon', because: '26 h old' } } as const
 const GONE = { owner: { liveness: 'gone', because: 'process 7 has ended' } } as const

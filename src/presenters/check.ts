@@ -101,6 +101,8 @@ function describeAdvice(advice: StartAdvice): string {
   const { action, blockedBy, run, owner, leftover, state } = advice
   if (state?.paused)
     return `It is paused. \`${unstuckCommand('unpause', [state.source])}\` ends the pause.`
+  if (action === 'wait' && state !== null && state.nextStartAt !== null)
+    return `Its supervisor waits for its next start. \`${unstuckCommand('run-now', [state.source])}\` starts it now.`
   if (leftover) {
     const command = unstuckCommand('recover', [], { source: leftover.lock.source })
     return `Processes of an earlier copy still run. \`${command}\` ends them, and so does the next start.`

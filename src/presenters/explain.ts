@@ -41,6 +41,8 @@ import { stepsOutOf } from './stuck-rows.ts'
 import { auditSentence } from './history.ts'
 import type { Setting } from './results.ts'
 import type { Presented } from './presented.ts'
+import { describeNextStart, describeState } from './sources.ts'
+import { loadSource } from './find.ts'
 import { decide, type Snapshot } from '../core/decide/recovery.ts'
 import { describeContinuation, loadLastStart } from './continuation.ts'
 import { describeStep } from './allowed-actions.ts'
@@ -68,6 +70,8 @@ export type Explanation = {
   readonly health: Health | null
   readonly owner: Owner | null
   readonly outlook: NextSteps
+  /** A pause of its source and its next start, when the run has ended; else null. */
+  readonly source: string | null
   /** Its audit entries, newest first. */
   readonly trail: readonly AuditEntry[]
   readonly now: Millis
@@ -86,17 +90,17 @@ export async function explainRun(context: OperatorContext, run: Run): Promise<Ex
   const snapshot = { run: runSnapshot(run), target: held, owner: owner?.assessment ?? null }
   const trail = await store.audit({ run: run.id, newestFirst: true, limit: AUDIT_MAX })
   const outlook = nextStepsFor(run, snapshot, decision, policy, now)
+  const { state } = await loadSource(store, run.source)
+  const changes = await changesOf(context, run, describeNextStart(run, state, now), outlook)
   return {
     run,
     target: null,
+    source: isLive(run.status) ? null : describeState(state, now),
     decision,
     cause: await loadFailureCause(store, run),
     health: isLive(run.status) ? assessed.health : null,
     owner,
-    outlook: {
-      ...outlook,
-      changes: [...(await changesOf(context, run, outlook)), ...stepsOutOf(assessed)],
-    },
+    outlook: { ...outlook, changes: [...changes, ...stepsOutOf(assessed)] },
     trail,
     now,
   }
@@ -130,7 +134,7 @@ export async function explainTarget(
   const [actions] = cause === null ? [[]] : await actionsOfTargets(store, [target])
   const steps = actions!.filter(({ name }) => name === 'reset' || name === 'unpark')
   const outlook = steps.length > 0 ? { ...nextSteps, changes: steps.map(describeStep) } : nextSteps
-  return { run, target, decision, cause, health: null, owner, outlook, trail, now }
+  return { run, target, decision, cause, health: null, owner, outlook, source: null, trail, now }
 }
 
 /** Returns why a target needs attention; null for any other. */
@@ -145,10 +149,11 @@ function targetCause({ status, lastError }: Target): string | null {
 async function changesOf(
   context: OperatorContext,
   run: Run,
+  nextStart: string | null,
   { changes }: NextSteps,
 ): Promise<readonly string[]> {
-  if (run.status === 'interrupted') {
-    const continuation = describeContinuation(run, await loadLastStart(context, run))
+  if (nextStart !== null || (run.status === 'interrupted' && run.paused === null)) {
+    const continuation = nextStart ?? describeContinuation(run, await loadLastStart(context, run))
     return [continuation, ...changes.filter((change) => !isContinuation(change))]
   }
   const steps = run.status === 'failed' ? await stepsAfterFailure(context.store, run) : []
@@ -232,7 +237,7 @@ function sectionsOf(
   policy: readonly Setting[],
   preset: string | null,
 ): Section[] {
-  const { run, target, decision, cause, outlook, trail, now } = explanation
+  const { run, target, decision, cause, outlook, source, trail, now } = explanation
   const history = trail.map((entry): Sentence => {
     const isOther = !target && entry.target !== null && run.traits.hasTargets
     return auditSentence(
@@ -245,7 +250,9 @@ function sectionsOf(
   const sections: Section[] = [
     {
       heading: null,
-      sentences: target ? targetSentences(run, target, now) : runSentences(run, now),
+      sentences: target
+        ? targetSentences(run, target, now)
+        : [...runSentences(run, now), ...(source === null ? [] : [[`Its source: ${source}.`]])],
     },
     { heading: 'What is known', sentences: knownSentences(explanation) },
     {

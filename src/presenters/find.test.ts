@@ -10,7 +10,8 @@ import { postgresEngine } from '../testing/postgres-engine.ts'
 import { sqliteEngine } from '../testing/sqlite-engine.ts'
 import type { Store } from '../core/store/store.ts'
 import { open } from '../index.ts'
-import { findRun, findRunOrTarget, findRunToChange } from './find.ts'
+import { findRun, findRunOfSource, findRunOrTarget, findRunToChange } from './find.ts'
+import { SOURCE_STORE } from '../features/sources/store/store.ts'
 
 async function enqueueCancelled(store: Store, source: string): Promise<RunId> {
   const run = await enqueueCrawl(store, ['a'], { source })
@@ -58,9 +59,13 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       await assert.rejects(findRunToChange(store, 'shop', 'retry'), (error: unknown) => {
         assert.ok(error instanceof NotFoundError)
         assert.match(error.message, /^There is no live run of shop\./)
-        assert.ok(error.message.includes(`\`unstuck show ${shortId(ended)}\``), error.message)
+        assert.ok(error.message.includes(`\`unstuck retry ${shortId(ended)}\``), error.message)
         return true
       })
+      await assert.rejects(
+        findRunToChange(store, 'shop', 'cancel'),
+        new RegExp(`is cancelled: \`unstuck show ${shortId(ended)}\``),
+      )
       assert.equal((await findRunToChange(store, ended, 'retry')).id, ended)
 
       const live = await enqueueCrawl(store, ['a'], { source: 'shop' })
@@ -75,6 +80,36 @@ for (const engine of [sqliteEngine, postgresEngine]) {
 
       assert.equal((await findRun(store, 'shop')).id, last)
       assert.equal((await findRunToChange(store, 'shop', 'resume')).id, resumable)
+    })
+
+    test('a source without a run is known by its pause and its supervisor', async () => {
+      await using database = await engine.fresh()
+      const store = await database.open()
+      const worker = await registerWorker(store, { source: 'mini', leaseMs: 600_000 })
+      await store.lockSource({ source: 'mini', worker, killTimeoutMs: 1_000, processTag: 'x' })
+
+      await assert.rejects(
+        findRun(store, 'mini'),
+        /There is no run of mini yet\. It has not been started\./,
+      )
+
+      const sources = await store.extend(SOURCE_STORE)
+      await sources.setNextStart('mini', 3_600_000)
+      for (const find of [findRunOrTarget, findRunOfSource])
+        await assert.rejects(
+          find(store, 'mini'),
+          /There is no run of mini yet\. Next start in 60 min\./,
+        )
+      const pause = { source: 'mini', paused: true, actor: 'the tests', because: 'maintenance' }
+      await sources.setPaused(pause)
+      await assert.rejects(findRun(store, 'mini'), (error: unknown) => {
+        assert.ok(error instanceof NotFoundError)
+        assert.match(
+          error.message,
+          /^There is no run of mini yet\. Paused .*: maintenance; next st/,
+        )
+        return true
+      })
     })
 
     test('where the end of an id and a source both match, both commands are named', async () => {
@@ -124,6 +159,26 @@ test('the command line takes a source where it takes a run', async () => {
   assert.match((await ctx.cli(['resume', 'shop'])).stdout, /is queued again/)
   const cleaned = await ctx.cli(['clean', 'shop', '--dry-run'], 2)
   assert.match(cleaned.stderr, new RegExp(`Run ${shortId(run)} is not dead`))
+})
+
+test('where the end of an id and a source both match, the commands keep the flags of the call', async () => {
+  await using ctx = await createCliTestContext()
+  const { run, ofSource } = await enqueueNamesake(ctx.store)
+  const text = shortId(run)
+  for (const [args, expected] of [
+    [
+      ['cancel', text, '--dry-run', '--because', 'a "typo"'],
+      `cancel ${run} --dry-run --because 'a "typo"'`,
+    ],
+    [['unpark', '--run', text, '--dry-run'], `unpark --run ${run} --dry-run`],
+    [['items', 'first', `--run=${text}`, '--limit', '3'], `items first --run=${run} --limit 3`],
+    [['clean', 'first', text, '--dry-run'], `clean first ${run} --dry-run`],
+  ] as const) {
+    const { stderr } = await ctx.cli([...args], 2)
+    const words = stderr.replace(/\s+/g, ' ')
+    assert.ok(words.includes(`For the run: \`unstuck ${expected}`), words)
+    assert.ok(words.includes(`unstuck ${expected.replace(run, ofSource)}`), words)
+  }
 })
 
 test('the HTTP API takes a source in the path of a run, also one with a slash in it', async () => {

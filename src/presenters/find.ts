@@ -1,13 +1,22 @@
 import { refuseResume } from '../operator/refusals.ts'
 import { closest } from '../core/model/closest.ts'
-import { NotFoundError, StoreUnavailableError, UsageError } from '../core/model/errors.ts'
+import {
+  AmbiguousIdError,
+  NotFoundError,
+  StoreUnavailableError,
+  UsageError,
+} from '../core/model/errors.ts'
 import { isId, isIdEnding, shortId, type Id, type RunId } from '../core/model/id.ts'
 import { isLive, LIVE_STATUSES, type Run, type RunStatus } from '../core/model/run.ts'
 import type { Target } from '../core/model/target.ts'
 import { rowName, runName } from '../core/model/traits.ts'
+import { assessSourceLock } from '../core/recovery/source-lock.ts'
 import type { Store } from '../core/store/store.ts'
 import { unstuckCommand } from '../lib/text/shell-command.ts'
 import { sourceMistake } from '../lib/validate/source.ts'
+import { SOURCE_STORE } from '../features/sources/store/store.ts'
+import { sentenceCase } from './format.ts'
+import { currentStates, describeState, type SourceReport } from './sources.ts'
 
 /** Resolves what an operator gives for a run or a target, for all interfaces. */
 
@@ -92,6 +101,31 @@ export async function unknownSource(store: Store, source: string): Promise<NotFo
   return new NotFoundError(`source ${source}`, await sourceHint(store, source))
 }
 
+/** Reads a source. A next start that a killed supervisor left behind counts for nothing. */
+export async function loadSource(store: Store, source: string): Promise<SourceReport> {
+  const found = await findSource(store, source)
+  if (found === null) throw await unknownSource(store, source)
+  return found
+}
+
+async function findSource(store: Store, source: string): Promise<SourceReport | null> {
+  const [states, locks, live, last] = await Promise.all([
+    store.extend(SOURCE_STORE).then((sources) => sources.sourceStates([source])),
+    store.sourceLocks(source),
+    store.liveRun(source),
+    store.runs({ source, limit: 1 }),
+  ])
+  const run = live ?? last.items[0] ?? null
+  if (run === null && states.length === 0 && locks.length === 0) return null
+  const observations = states[0]?.nextStartAt ? await store.observations() : []
+  const [state] = currentStates(
+    states,
+    locks.map((lock) => assessSourceLock(lock, observations)),
+  )
+  const unknown = { source, paused: null, nextStartAt: null, isRunNow: false, lastWork: null }
+  return { run, state: state ?? unknown }
+}
+
 async function resolveRun(
   store: Store,
   text: string,
@@ -114,11 +148,11 @@ async function idOrSource<T extends Run | Target>(
   const bySource = await currentRun(store, text)
   if (!byId || !bySource || byId.id === bySource.id) return byId ?? bySource
   const what = 'source' in byId ? 'run' : 'target'
-  throw new UsageError(
+  const describe = (commandFor: (name: string) => string): string =>
     `${text} is ${byId.id.endsWith(text.toLowerCase()) ? 'the end of ' : ''}the id of a ${what}, and also a source.\n` +
-      `For the ${what}: \`unstuck ${command} ${fullName(byId, text)}\`\n` +
-      `For the source: \`unstuck ${command} ${fullName(bySource, text)}\``,
-  )
+    `For the ${what}: \`${commandFor(fullName(byId, text))}\`\n` +
+    `For the source: \`${commandFor(fullName(bySource, text))}\``
+  throw new AmbiguousIdError(text, describe, command)
 }
 
 /** Names one thing: with its table, where it is a row of your own. */
@@ -147,10 +181,11 @@ async function findById<T extends Run | Target>(
   const ids = await store.idsEnding(isIdEnding(text) && !isId(id) ? id : text, kind)
   const found = (await Promise.all(ids.map(read))).filter((one) => one !== null)
   if (found.length < 2) return found[0] ?? null
-  const commands = found.map((one) => `\`unstuck ${command} ${fullName(one, text)}\``)
-  throw new UsageError(
-    `Several ${kind}s have the id ${text}. Give it in full:\n${commands.join('\n')}`,
-  )
+  const describe = (commandFor: (name: string) => string): string => {
+    const commands = found.map((one) => `\`${commandFor(fullName(one, text))}\``)
+    return `Several ${kind}s have the id ${text}. Give it in full:\n${commands.join('\n')}`
+  }
+  throw new AmbiguousIdError(text, describe, command)
 }
 
 type Read<T> = (id: Id) => Promise<T | null>
@@ -169,6 +204,9 @@ async function runsOf(
   return (await store.runs({ source, statuses, limit })).items
 }
 
+/** Commands that also change a run that has ended: it is given by its id, so that no wrong one is taken. */
+const CHANGE_ENDED: readonly string[] = ['retry', 'revert', 'reset-failed', 'unpark --run']
+
 /** How many ended runs of a source are searched for one that can be resumed. */
 const ENDED_MAX = 50
 
@@ -184,7 +222,11 @@ async function runToChange(store: Store, run: Run, command: string): Promise<Run
   }
   if (command !== 'resume') {
     const last = `Its last run, ${runName(run)}, is ${status}`
-    throw new NotFoundError(`live run of ${source}`, `${last}: \`unstuck show ${runName(run)}\`.`)
+    const next = CHANGE_ENDED.includes(command) && status !== 'succeeded' ? command : 'show'
+    throw new NotFoundError(
+      `live run of ${source}`,
+      `${last}: \`unstuck ${next} ${runName(run)}\`.`,
+    )
   }
   const ended = await runsOf(store, source, ENDED_MAX)
   const resumable = ended.find(
@@ -203,6 +245,11 @@ async function notFound(store: Store, what: string, text: string): Promise<Error
     return new StoreUnavailableError(
       `${text} is not found; it may be in the table ${unreadable.table}, which cannot be read: ${unreadable.because}`,
     )
+  }
+  const known = sourceMistake(text) === null ? await findSource(store, text) : null
+  if (known !== null) {
+    const state = describeState(known.state, await store.now()) ?? 'it has not been started'
+    return new NotFoundError(`run of ${text} yet`, `${sentenceCase(state)}.`)
   }
   if (isIdEnding(text)) return new NotFoundError(`${what} ${text}`, RUNS_HINT)
   if (/^[0-9a-f]{4,7}$/i.test(text))

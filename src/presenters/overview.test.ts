@@ -91,6 +91,11 @@ test('an interrupted crawl names the host it was last started on, if that is ano
     return [command, /, last started on (.*)/.exec(because!)?.[1]]
   }
   assert.deepEqual(await shown(hostname()), [work.command, undefined])
+  const { sections } = await getOverview(context)
+  assert.match(
+    sections.flatMap(({ sentences }) => sentences).join('\n'),
+    /^- \S+: interrupted; .*\. Continue it: `unstuck work crawl\.ts --workers=4`\.$/m,
+  )
   assert.deepEqual(await shown('web1'), [`cd /srv/shop && ${work.command}`, 'web1'])
 })
 

@@ -41,7 +41,7 @@ import { recentSamples, type RecentSamples } from './pace.ts'
 import { NO_RECOVERY } from './recovery.ts'
 import type { Attention } from './results.ts'
 import { listedRunView, RUN } from './runs.ts'
-import { currentStates, describeState, pausedSentences } from './sources.ts'
+import { currentStates, pausedSentences, startsByItself, wrappedSentences } from './sources.ts'
 import { sourceItem } from './source-actions.ts'
 import { SOURCE_STORE, type SourceState } from '../features/sources/store/store.ts'
 import { alertView, runView, sourceLockView } from './view.ts'
@@ -81,8 +81,9 @@ type OverviewView = ReturnType<typeof overviewView>
 
 /** `status`, the first screen of the dashboard, and the headline of `top`. */
 export function presentOverview(overview: Overview): Presented<OverviewView> {
-  const { severity, latest, attention } = overview
-  const hasRun = latest !== null || attention.length > 0
+  const { severity, latest, attention, lockStates, sources } = overview
+  const hasRun =
+    latest !== null || attention.length > 0 || lockStates.length > 0 || sources.length > 0
   const summary = hasRun ? summarize(overview) : NOTHING_YET
   return {
     view: overviewView(overview),
@@ -168,7 +169,7 @@ function firstSteps(missing?: string): Section[] {
 }
 
 function summarize(overview: Overview): string {
-  const { live, severity, attention, assessment } = overview
+  const { live, severity, attention, assessment, sources } = overview
   const { now, unreadable } = assessment
   const stuck = live.filter(({ health }) => health.severity === 'stuck')
   const rest = live.filter(({ health }) => health.severity !== 'stuck')
@@ -177,16 +178,21 @@ function summarize(overview: Overview): string {
   const longest = Math.max(...dated.map(({ health }) => now - health.since))
   const since =
     dated.length > 0 ? ` for ${stuck.length > 1 ? 'up to ' : ''}${formatAge(longest)}` : ''
-  const waitsForOwnProgram = rest.some(
-    ({ run, health }) => health.state === 'waiting' && run.traits.continuedBy === 'own-program',
-  )
+  const waiting = rest.filter(({ health }) => health.state === 'waiting').map(({ run }) => run)
+  const supervised = waiting.filter((run) => startsByItself(run, sources, now))
+  const isOnlyWorkers =
+    supervised.length === 0 && waiting.every(({ traits }) => traits.continuedBy === 'worker')
+  const starter = isOnlyWorkers
+    ? 'for a worker'
+    : supervised.length === waiting.length
+      ? 'for the next start'
+      : 'to be taken up'
   const parts = [
     stuck.length > 0 && `${plural(stuck.length, 'run')} stuck${since}`,
     states.unknown && `${plural(states.unknown, 'run')} unknown`,
     states.paused && `${plural(states.paused, 'run')} paused`,
     states.interrupted && `${plural(states.interrupted, 'run')} interrupted, ready to continue`,
-    states.waiting &&
-      `${plural(states.waiting, 'run')} waiting ${waitsForOwnProgram ? 'to be taken up' : 'for a worker'}`,
+    states.waiting && `${plural(states.waiting, 'run')} waiting ${starter}`,
     states.healthy && `${plural(states.healthy, 'run')} healthy`,
   ].filter(Boolean)
   const runs =
@@ -220,35 +226,17 @@ function liveSections({ live, assessment }: Overview): Section[] {
   return [{ heading: null, table: liveTable(live, assessment.now), sentences }]
 }
 
-/** Workers, and wrapped commands that have no run now. */
+/** Workers, and wrapped commands that have no run now, or one that waits for its next start. */
 function processSection({ live, lockStates, sources, assessment }: Overview): Section {
-  const states = new Map(sources.map((state) => [state.source, state]))
-  const liveSources = new Set(live.map(({ run }) => run.source))
-  const between = (source: string): string => {
-    const state = states.get(source)
-    const text = state && describeState(state, assessment.now)
-    return text ? `between two runs, ${text}` : 'between two runs'
-  }
-  const wrapped = lockStates
-    .map(({ lock }) => lock)
-    .filter(({ source, worker }) => worker !== null && !liveSources.has(source))
-    .map(({ source, unlockingSince }): Sentence => [
-      `Wrapped: ${source}, ${unlockingSince === null ? between(source) : 'its command is being ended'}`,
-    ])
+  const { now } = assessment
+  const runs = live.map(({ run }) => run)
+  const locks = lockStates.map(({ lock }) => lock)
   const counts = Object.entries(countWorkers(assessment)).map(
     ([liveness, count]) => `${count} ${liveness}`,
   )
   const workers: Sentence = [`Workers: ${counts.length > 0 ? counts.join(', ') : 'none'}`]
-  return {
-    heading: null,
-    sentences: [
-      workers,
-      ...firstSentences(
-        [...wrapped, ...pausedSentences(sources, assessment.now)],
-        '`--json` has all',
-      ),
-    ],
-  }
+  const more = [...wrappedSentences(locks, runs, sources, now), ...pausedSentences(sources, now)]
+  return { heading: null, sentences: [workers, ...firstSentences(more, '`--json` has all')] }
 }
 
 function lastRun(run: Run, now: Millis): Sentence {
@@ -286,11 +274,25 @@ function attentionSections(attention: readonly Attention[]): Section[] {
   const sentences = attention.map(({ source, what, because, command, commands = [] }): Sentence => {
     const why = because ? `; ${because.replace(/\.$/, '')}` : ''
     const ways = commands.length > 0 ? ` What moves it: ${commands.map(code).join(', ')}.` : ''
-    const see = `: ${what}${why}. See ${code(command)}.${ways}`
+    const see = `: ${what}${why}. ${leadOf(command)} ${code(command)}.${ways}`
     return ['- ', { text: source, style: 'strong' }, see]
   })
   const heading = `Needs attention: ${plural(attention.length, 'thing')}`
   return [{ heading, sentences: firstSentences(sentences, '`--json` has all') }]
+}
+
+/** Says what a command does that is not only looked at. */
+function leadOf(command: string): string {
+  const verb = /(?:^|&& )unstuck (\S+)/.exec(command)?.[1] ?? ''
+  return LEADS[verb] ?? 'See'
+}
+
+const LEADS: Readonly<Record<string, string>> = {
+  work: 'Continue it:',
+  run: 'Continue it:',
+  recover: 'Recover it:',
+  clean: 'Clean it:',
+  unpark: 'Try them again:',
 }
 
 function code(command: string): string {

@@ -22,6 +22,9 @@ import {
   undoByRevert,
 } from './action-result.ts'
 import { RefusedError } from '../core/model/errors.ts'
+import type { Store } from '../core/store/store.ts'
+import { describeNextStart } from './sources.ts'
+import { loadSource } from './find.ts'
 import { requeueStuckRow } from './stuck-rows.ts'
 
 /** Operator actions on one run, for all interfaces: the action, its sentences, and how to revert it. */
@@ -128,7 +131,8 @@ export async function resume(
     sentences.push(
       origin
         ? `It is ${describeOrigin(origin)}, and continues when your own program takes it up.`
-        : (describePausedRun(run) ?? describeContinuation(run, await loadLastStart(context, run))),
+        : ((await describeWait(context.store, run)) ??
+            describeContinuation(run, await loadLastStart(context, run))),
     )
   }
   if (reopened && dryRun && run.traits.origin) sentences.push(NO_UNDO)
@@ -174,11 +178,13 @@ async function resumeStuckRow(
   })
 }
 
-/** What a run of a paused source waits for; null for any other run. */
-export function describePausedRun({ paused, source }: Run): string | null {
-  return (
-    paused && `It waits until \`${unstuckCommand('unpause', [source])}\`: its source is paused.`
-  )
+/** What a run waits for that no worker can take up: the end of a pause, or its supervisor. Null for any other run. */
+export async function describeWait(store: Store, run: Run): Promise<string | null> {
+  const { paused, source } = run
+  if (paused)
+    return `It waits until \`${unstuckCommand('unpause', [source])}\`: its source is paused.`
+  const { state } = await loadSource(store, source)
+  return describeNextStart(run, state, await store.now())
 }
 
 export type RetryResult = ActionResult & {
@@ -205,7 +211,7 @@ export async function retry(
   const next = await operatorActions.retry(context, old.id, because)
   const sentences = [
     `Run ${runName(next)} of ${next.source} is queued; it starts run ${id} over.`,
-    `${describePausedRun(next) ?? 'It begins when a worker starts.'} Saved items stay.`,
+    `${(await describeWait(context.store, next)) ?? 'It begins when a worker starts.'} Saved items stay.`,
   ]
   // A run that had ended before is unchanged; a live one was failed for the new one.
   const undo = wasLive

@@ -44,7 +44,8 @@ import { loadFailureCause } from './failure-cause.ts'
 import type { Presented } from './presented.ts'
 import { recentSamples, type RecentSamples } from './pace.ts'
 import { sourceItem } from './source-actions.ts'
-import { describeState, loadSource, type SourceReport } from './sources.ts'
+import { describeNextStart, describeState, type SourceReport } from './sources.ts'
+import { loadSource } from './find.ts'
 import { listedRunView } from './runs.ts'
 import { isStuck } from './stuck-rows.ts'
 import { auditView, countsView, ownerView, targetView, runView } from './view.ts'
@@ -234,14 +235,17 @@ function howToContinue(report: RunReport): Sentence[] {
   const { run } = report
   if (report.assessed.health.state === 'paused')
     return [[`It goes on after \`${unstuckCommand('unpause', [run.source])}\`.`]]
-  return isStopped(report) ? [[describeContinuation(run, report.lastStart)]] : []
+  const start = describeNextStart(run, report.source.state, report.now)
+  if (start === null && !isStopped(report)) return []
+  return [[start ?? describeContinuation(run, report.lastStart)]]
 }
 
 /** Returns whether the run stopped half-way, and starting its program continues it. */
-function isStopped({ run, assessed }: RunReport): boolean {
+function isStopped({ run, assessed, source, now }: RunReport): boolean {
   const { state } = assessed.health
   const isOwn = run.traits.continuedBy === 'own-program'
   if (state === 'paused' || (state === 'dead' && !isOwn)) return false
+  if (describeNextStart(run, source.state, now) !== null) return false
   if (run.status === 'interrupted') return true
   // Recovery ends what its lost workers held.
   const isEnded = ['fail', 'hold', 'park'].includes(assessed.decision.action)
@@ -251,8 +255,8 @@ function isStopped({ run, assessed }: RunReport): boolean {
 function facts({ run, assessed, source, now }: RunReport): Sentence[] {
   const { attempt } = runView(run)
   const far = howFar(run)
-  const { counts } = run
-  const { origin, hasTargets } = run.traits
+  const { counts, traits } = run
+  const { origin, hasTargets } = traits
   const at = (moment: Millis | null): string =>
     moment === null
       ? '–'
@@ -276,7 +280,7 @@ function facts({ run, assessed, source, now }: RunReport): Sentence[] {
       : ['finished', at(run.finishedAt)],
     ['took', durationOf(run)],
     ['owner', run.owner && (assessed.owner?.evidence.label ?? `worker ${shortId(run.owner)}`)],
-    ['source', assessed.health.state === 'paused' ? null : describeState(source.state, now)],
+    ['source', isLive(run.status) && run.paused ? null : describeState(source.state, now)],
     ['retry of', run.retryOf && shortId(run.retryOf)],
     [
       'refused',
@@ -292,8 +296,7 @@ function facts({ run, assessed, source, now }: RunReport): Sentence[] {
 }
 
 function acknowledgedSentences({ run, acknowledged, now }: RunReport): Sentence[] {
-  const when = run.acknowledgedAt
-  if (when !== null) return [[acknowledgedSentence(when, now)]]
+  if (run.acknowledgedAt !== null) return [[acknowledgedSentence(run.acknowledgedAt, now)]]
   if (acknowledged === 0) return []
   return [[`${plural(acknowledged, 'target')} acknowledged: not counted as needing attention.`]]
 }

@@ -11,14 +11,15 @@ import type { ActionContext } from '../core/recovery/context.ts'
 import type { Store } from '../core/store/store.ts'
 import { SOURCE_STORE } from '../features/sources/store/store.ts'
 import { runCommand, unstuckCommand } from '../lib/text/shell-command.ts'
-import { checkSource } from '../lib/validate/source.ts'
+import { checkSource, isModulePath } from '../lib/validate/source.ts'
 import { makeResult, NOTHING_CHANGED, undoByCancel, type ActionResult } from './action-result.ts'
 import { makeAction, type ActionText, type AllowedAction } from './allowed-actions.ts'
 import { continuationOf, loadLastStart } from './continuation.ts'
 import { formatIn, plural } from './format.ts'
 import type { SourcePolicies } from './policy-settings.ts'
-import { describePausedRun, type ActionRequest } from './run-actions.ts'
-import { loadSource, sourceView, type SourceReport } from './sources.ts'
+import { describeWait, type ActionRequest } from './run-actions.ts'
+import { sourceView, type SourceReport } from './sources.ts'
+import { loadSource } from './find.ts'
 
 /** Operator actions on one source, for all interfaces. None of them starts a process. */
 
@@ -117,6 +118,12 @@ export async function enqueueSource(
     )
   }
   const last = (await store.liveRun(source)) ?? (await store.runs({ source, limit: 1 })).items[0]
+  if (!last && isModulePath(source)) {
+    const command = unstuckCommand('enqueue', [source])
+    throw new UsageError(
+      `${source} is the path of a file, not the name of a source. A crawl is queued with \`${command}\`.`,
+    )
+  }
   const refusal = last ? refuseEnqueue(last) : null
   if (refusal) throw refusal
   const crawl = last?.kind === 'crawl' && last.traits.origin === null ? last : null
@@ -149,6 +156,7 @@ export async function enqueue(
   // Lists leave a long input out.
   const { input } = (await store.run(report.run!.id))!
   const run = dryRun ? null : await enqueueSource(store, settings, source, input)
+  const queued = { ...report.run!, status: 'queued' as const, paused: report.state.paused }
   const what = run
     ? `Run ${shortId(run.id)} of ${source} is queued`
     : `A run of ${source} would be queued`
@@ -158,8 +166,7 @@ export async function enqueue(
     targets: 0,
     sentences: [
       `${what}.`,
-      describePausedRun({ ...report.run!, paused: report.state.paused }) ??
-        'It begins when a worker takes it up.',
+      (await describeWait(store, queued)) ?? 'It begins when a worker takes it up.',
     ],
     undo: run && undoByCancel(run, 'Cancel it'),
     command: enqueueCommand(source, input),
@@ -230,7 +237,8 @@ async function refuseWithoutSupervisor(
   const { source, nextStartAt } = state
   if (nextStartAt !== null) return null
   const last = run && continuationOf(run, await loadLastStart(context, run))
-  const start = last?.command ?? runCommand(source, ['COMMAND'])
+  // With it, no run would be begun.
+  const start = (last?.command ?? runCommand(source, ['COMMAND'])).replace(' --no-start', '')
   const queue = unstuckCommand('enqueue', [source])
   const hint =
     run?.traits.items === 'datasets'

@@ -1,14 +1,15 @@
 import { REAL_CLOCK } from '../core/host/clock.ts'
 import { withRetry } from '../core/store/open.ts'
+import { runName } from '../core/model/traits.ts'
 import type { Paused, Run } from '../core/model/run.ts'
+import type { SourceLock } from '../core/model/source-lock.ts'
 import { iso, type Millis } from '../core/model/time.ts'
 import { isLost } from '../core/recovery/assess.ts'
-import { assessSourceLock, type SourceLockState } from '../core/recovery/source-lock.ts'
+import type { SourceLockState } from '../core/recovery/source-lock.ts'
 import type { Store } from '../core/store/store.ts'
 import { SOURCE_STORE, type SourceState } from '../features/sources/store/store.ts'
 import type { Sentence } from '../lib/text/sentence.ts'
 import { unstuckCommand } from '../lib/text/shell-command.ts'
-import { unknownSource } from './find.ts'
 import { formatAgo, formatIn } from './format.ts'
 import type { Source } from './records.ts'
 
@@ -18,26 +19,6 @@ export type SourceReport = {
   readonly state: SourceState
   /** Its live run, else its last; null before its first. */
   readonly run: Run | null
-}
-
-/** Reads a source. A next start that a killed supervisor left behind counts for nothing. */
-export async function loadSource(store: Store, source: string): Promise<SourceReport> {
-  const [states, locks, live, last] = await Promise.all([
-    store.extend(SOURCE_STORE).then((sources) => sources.sourceStates([source])),
-    store.sourceLocks(source),
-    store.liveRun(source),
-    store.runs({ source, limit: 1 }),
-  ])
-  const run = live ?? last.items[0] ?? null
-  if (run === null && states.length === 0 && locks.length === 0)
-    throw await unknownSource(store, source)
-  const observations = states[0]?.nextStartAt ? await store.observations() : []
-  const [state] = currentStates(
-    states,
-    locks.map((lock) => assessSourceLock(lock, observations)),
-  )
-  const unknown = { source, paused: null, nextStartAt: null, isRunNow: false, lastWork: null }
-  return { run, state: state ?? unknown }
 }
 
 export async function findPause(store: Store, source: string): Promise<Paused | null> {
@@ -76,7 +57,8 @@ export function sourceView({ source, paused, nextStartAt }: SourceState): Source
   return {
     source,
     paused: paused && { since: iso(paused.at), because: paused.because },
-    nextStartAt: nextStartAt === null ? null : iso(nextStartAt),
+    // It is stored by the clock of the database, a fraction of a second beside that of the schedule.
+    nextStartAt: nextStartAt === null ? null : iso(Math.round(nextStartAt / 1_000) * 1_000),
   }
 }
 
@@ -91,6 +73,44 @@ export function describeState(
       `next start ${formatIn(nextStartAt, now)}${paused ? ' if unpaused' : ''}`,
   ].filter(Boolean)
   return parts.length > 0 ? parts.join('; ') : null
+}
+
+/** Returns when the supervisor that waits starts a run; null: it does not wait for one. */
+export function describeNextStart(
+  { kind, status, paused }: Run,
+  { source, nextStartAt }: SourceState,
+  now: Millis,
+): string | null {
+  const isIdle = status === 'queued' || status === 'interrupted'
+  if (!isIdle || kind === 'crawl' || paused || nextStartAt === null) return null
+  return `Its supervisor starts it ${formatIn(nextStartAt, now)}; \`${unstuckCommand('run-now', [source])}\` starts it now.`
+}
+
+/** Returns whether a supervisor that waits starts this run. */
+export function startsByItself(run: Run, states: readonly SourceState[], now: Millis): boolean {
+  const state = states.find(({ source }) => source === run.source)
+  return state !== undefined && describeNextStart(run, state, now) !== null
+}
+
+/** `Wrapped: portal, between two runs, next start in 3 h`, for commands that do not run now. */
+export function wrappedSentences(
+  locks: readonly SourceLock[],
+  live: readonly Run[],
+  states: readonly SourceState[],
+  now: Millis,
+): Sentence[] {
+  return locks.flatMap(({ source, worker, unlockingSince }): Sentence[] => {
+    const run = live.find((one) => one.source === source)
+    if (worker === null || (run && !startsByItself(run, states, now))) return []
+    if (unlockingSince !== null) return [[`Wrapped: ${source}, its command is being ended`]]
+    const state = states.find((one) => one.source === source)
+    if (run && state)
+      return [
+        [`Wrapped: ${source}, run ${runName(run)} waits. ${describeNextStart(run, state, now)}`],
+      ]
+    const text = state && describeState(state, now)
+    return [[`Wrapped: ${source}, between two runs${text ? `, ${text}` : ''}`]]
+  })
 }
 
 /** `Paused: shop, 5 min ago: their site is down. Undo: …` */

@@ -75,7 +75,7 @@ function isWorkedOn(run: Run, was: Run | undefined): boolean {
   return run.status !== was.status || run.lastActivityAt !== was.lastActivityAt
 }
 
-/** `Run 4f2a91bc of shop, succeeded: 281 pages; items: 90 new, 0 updated, 12 unchanged; 0 errors; took 17 s.` */
+/** `Run 4f2a91bc of shop, succeeded: 281 pages by all its workers; items: 90 new, 0 updated, 12 unchanged; 0 errors; took 17 s.` */
 export function describeWork(source: string, { result, runs }: Work): string {
   const { pages, items, errors, durationMs, stopped } = result
   const [run] = runs
@@ -86,7 +86,8 @@ export function describeWork(source: string, { result, runs }: Work): string {
         ? `Run ${runName(run)} of ${source}, ${formatRunStatus(run.status).text}`
         : `No run of ${source}`
   const facts = [
-    plural(pages, 'page'),
+    // Counted in the database: also what other processes saved meanwhile, and those that were killed.
+    `${plural(pages, 'page')}${run ? ' by all its workers' : ''}`,
     `items: ${items.new} new, ${items.updated} updated, ${items.unchanged} unchanged`,
     plural(errors, 'error'),
   ]

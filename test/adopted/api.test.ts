@@ -155,5 +155,5 @@ const KEEP = {
 test('a list cursor over tables is ignored by a store without tables', async () => {
   await using api = await createApiClient({ engine: postgresEngine })
   const { error } = await api.get('/api/runs?after=sources.e30', 400)
-  assert.match(error.message, /not a place in a list/)
+  assert.match(error.message, /no place in this list/)
 })

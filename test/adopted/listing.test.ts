@@ -88,7 +88,7 @@ test('own runs and those of the tables are listed page by page, newest first, wi
     cancelled: 13,
     running: 13,
   })
-  await assert.rejects(store.runs({ limit: 1, after: 'adopted.nonsense' }), /not a place in a list/)
+  await assert.rejects(store.runs({ limit: 1, after: 'adopted.nonsense' }), /no place in this list/)
 
   const { items: failed } = await store.runs({ latestFailed: true, limit: 500 })
   assert.deepEqual(

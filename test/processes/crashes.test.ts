@@ -25,7 +25,7 @@ for (const engine of SOME_ENGINES) {
       assert.match(
         program.output,
         // Also what the killed worker processes saved.
-        /^Run \w{8} of \S+, failed: 9 pages; items: 9 new, 0 updated, 0 unchanged; 0 errors; took /m,
+        /^Run \w{8} of \S+, failed: 9 pages by all its workers; items: 9 new, 0 updated, 0 unchanged; 0 errors; took /m,
       )
       assert.match(
         program.output,

@@ -169,6 +169,14 @@ describe(
         assert.match(program.output, /Tried (once|\d+ times in .*); `--db-timeout` sets/)
       }
 
+      const stopped = commands.map((command) => start(command, '10m'))
+      for (const program of stopped) {
+        await program.waitForOutput('waiting up to 10m for the database')
+        program.signal('SIGTERM')
+        assert.equal(await program.waitForExit(), 75, program.output)
+        assert.match(program.output, /SIGTERM before the database answered: nothing was started/)
+      }
+
       const programs = commands.map((command) => start(command, '10m'))
       for (const program of programs)
         await program.waitForOutput('waiting up to 10m for the database')

@@ -85,6 +85,7 @@ function testSituation(engine: Engine, situation: Situation): void {
       const held = data.sections[0].sentences.find((one: string) => /^(Last h|H)eld by/.test(one))
       assert.equal(/last heartbeat/.test(held), isHeard, held)
       if (data.owner?.liveness === 'unknown') assert.doesNotMatch(data.summary, /holds it/)
+      if (situation.unsaid) assert.doesNotMatch(JSON.stringify(data), situation.unsaid)
       const other = await project.http(`/api/check/${source}`)
       assert.deepEqual(parts(other, 'action', 'run'), parts(data, 'action', 'run'))
       assert.equal(withoutAges(other.because), withoutAges(data.because))

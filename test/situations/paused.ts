@@ -1,4 +1,4 @@
-import { claimOne, enqueueCrawl, savePage } from '../../src/testing/fixtures.ts'
+import { claimOne, enqueueCrawl, enqueueSingle, savePage } from '../../src/testing/fixtures.ts'
 import { SOURCE_STORE } from '../../src/features/sources/store/store.ts'
 import { HOUR, MINUTE, SECOND, type Situations } from './situation.ts'
 
@@ -17,6 +17,7 @@ export const PAUSED: Situations = {
     severity: 'ok',
     health: { shop: 'paused' },
     check: { shop: 'wait' },
+    unsaid: /(program|worker) again/,
     arrange: async (the) => {
       await the.interrupted()
       await the.cli('pause', 'shop')
@@ -108,6 +109,27 @@ export const PAUSED: Situations = {
     arrange: async (the) => {
       await the.lock(await the.liveWorker())
       await (await the.store.extend(SOURCE_STORE)).setNextStart('shop', HOUR)
+    },
+  },
+  'a run that was queued while its supervisor waits': {
+    severity: 'ok',
+    health: { shop: 'waiting' },
+    check: { shop: 'wait' },
+    unsaid: /for a worker|worker that starts|A worker holds/,
+    arrange: async (the) => {
+      await the.lock(await the.liveWorker())
+      await (await the.store.extend(SOURCE_STORE)).setNextStart('shop', HOUR)
+      await enqueueSingle(the.store)
+    },
+  },
+  'a supervisor that waits for its first time, and its source is paused': {
+    severity: 'ok',
+    check: { shop: 'wait' },
+    unsaid: /Nothing has run yet/,
+    arrange: async (the) => {
+      await the.lock(await the.liveWorker())
+      await (await the.store.extend(SOURCE_STORE)).setNextStart('shop', HOUR)
+      await the.cli('pause', 'shop', '--because', 'maintenance')
     },
   },
 }

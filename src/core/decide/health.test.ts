@@ -24,6 +24,7 @@ function healthOf({ run, idleMs = 0, held = 1, ...rest }: Case) {
     ageDecision: rest.decision ?? leave,
     owner: null,
     hasWorker: false,
+    isSupervised: false,
     now: NOW,
     ...rest,
     run: {

@@ -79,6 +79,8 @@ export type HealthFacts = {
   readonly hasWorker: boolean
   /** Of a table of targets of your own: it is as well as the worst of its rows, each of which has a worker of its own. */
   readonly stuckRows?: StuckRows | undefined
+  /** A supervisor has locked its source: no other worker can start it. */
+  readonly isSupervised: boolean
   readonly now: Millis
 }
 
@@ -122,7 +124,8 @@ function classify(facts: HealthFacts): Classified {
     return { state: 'dead', because, action: blocked === null ? 'clean' : 'explain' }
   }
   if (run.status === 'queued') {
-    const starter = run.traits.continuedBy === 'worker' ? 'a worker' : 'your own program'
+    const worker = facts.isSupervised ? 'its supervisor' : 'a worker'
+    const starter = run.traits.continuedBy === 'worker' ? worker : 'your own program'
     return { state: 'waiting', because: `it is queued and waits for ${starter}` }
   }
   if (run.status === 'interrupted') return interrupted(facts)

@@ -240,6 +240,18 @@ export class UsageError extends UnstuckError<'E_USAGE'> {
   }
 }
 
+/** Several things have this id. `describe` names a command for each of them. */
+export class AmbiguousIdError extends UsageError {
+  readonly id: string
+  readonly describe: (commandFor: (name: string) => string) => string
+
+  constructor(id: string, describe: AmbiguousIdError['describe'], verb: string) {
+    super(describe((name) => `unstuck ${verb} ${name}`))
+    this.id = id
+    this.describe = describe
+  }
+}
+
 /** There is no run, target, source or file of this name. */
 export class NotFoundError extends UnstuckError<'E_NOT_FOUND'> {
   /** Called by Unstuck. */

@@ -134,6 +134,9 @@ function assessRuns<T extends OnlyTarget>(
     owners.filter(({ assessment }) => !isLost(assessment)).map(({ worker }) => worker.source),
   )
   const locks = new Map(options.locks.map((lock) => [lock.worker, lock]))
+  const locked = new Set(
+    options.locks.filter(({ worker }) => worker !== null).map(({ source }) => source),
+  )
   // An owner is no evidence about other live runs of the same source.
   const byCrawl = Map.groupBy(owners, ({ worker, run }) => run ?? worker.source)
   return live.map((one) => {
@@ -142,7 +145,9 @@ function assessRuns<T extends OnlyTarget>(
       run.kind === 'crawl'
         ? mostAlive(byCrawl.get(run.traits.isOnlyLive ? run.source : run.id) ?? [])
         : withLock((run.owner !== null && byId.get(run.owner)) || null, locks)
-    return assessOne(one, owner, present.has(run.source), options)
+    const hasWorker = present.has(run.source)
+    const isSupervised = hasWorker && run.kind === 'single' && locked.has(run.source)
+    return assessOne(one, owner, { hasWorker, isSupervised }, options)
   })
 }
 
@@ -161,7 +166,7 @@ function withLock(
 function assessOne<T extends OnlyTarget>(
   { run, target }: { readonly run: Run; readonly target: T | null },
   owner: Owner | null,
-  hasWorker: boolean,
+  workers: { readonly hasWorker: boolean; readonly isSupervised: boolean },
   { now, policyOf, stuckRows }: AssessOptions,
 ): AssessedRun<T> {
   const policy = policyOf(run)
@@ -192,7 +197,7 @@ function assessOne<T extends OnlyTarget>(
       decision,
       ageDecision,
       owner: assessment,
-      hasWorker,
+      ...workers,
       stuckRows: stuckRows?.get(run.id),
       now,
     }),

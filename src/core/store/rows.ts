@@ -345,5 +345,5 @@ export function toListing<Row, T extends { id: string }>(
 /** Lists go by id. A place in a list of something else is refused before a database takes it for one. */
 export function checkAfter({ after }: { readonly after?: string | undefined }): void {
   if (after !== undefined && !isId(after))
-    throw new UsageError('This is not a place in a list: give `after` as the last answer gave it.')
+    throw new UsageError('`after` is no place in this list: give `next` of an earlier answer.')
 }

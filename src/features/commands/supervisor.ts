@@ -9,7 +9,7 @@ import { findPause } from '../../presenters/sources.ts'
 import { StartWait } from './start-wait.ts'
 import { EXIT } from '../../core/model/exit-codes.ts'
 import type { SourceLock } from '../../core/model/source-lock.ts'
-import { humanizeDuration } from '../../core/model/time.ts'
+import { humanizeDuration, iso } from '../../core/model/time.ts'
 import type { Store } from '../../core/store/store.ts'
 import { REAL_CLOCK } from '../../core/host/clock.ts'
 import {
@@ -224,12 +224,16 @@ export class Supervisor {
 
   /** Waits for the first time of a schedule with the source locked. Returns false if stopped meanwhile. */
   async #waitForTick(ms: number): Promise<boolean> {
+    const at = Date.now() + ms
     const locked = await this.#withRetry(() => this.#lockSource())
     if (locked === null) return false
-    this.#log(
-      `first run in ${humanizeDuration(ms)}, at ${new Date(Date.now() + ms).toLocaleString()}`,
-    )
-    await this.#startWait.forMs(ms)
+    const leftMs = Math.max(0, at - Date.now())
+    // Times of a schedule are whole seconds.
+    const time = iso(Math.round(at / 1_000) * 1_000)
+      .slice(0, 19)
+      .replace('T', ' ')
+    this.#log(`first run in ${humanizeDuration(leftMs)}, at ${time} UTC`)
+    await this.#startWait.forMs(leftMs)
     return true
   }
 

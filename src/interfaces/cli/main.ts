@@ -1,9 +1,16 @@
 import process from 'node:process'
 import { CommanderError } from 'commander'
-import { messageOf, stackOf, UnstuckError } from '../../core/model/errors.ts'
+import {
+  AmbiguousIdError,
+  messageOf,
+  stackOf,
+  UnstuckError,
+  UsageError,
+} from '../../core/model/errors.ts'
 import { EXIT, exitCodeOf } from '../../core/model/exit-codes.ts'
 import { redact } from '../../core/model/redact.ts'
 import { TextWriter } from '../../lib/terminal/text-writer.ts'
+import { shellWord } from '../../lib/text/shell-command.ts'
 import { safeJson } from '../../lib/text/safe-text.ts'
 import { COMMANDS, resolveCommand } from './commands.ts'
 import {
@@ -49,7 +56,23 @@ export async function runCli(argv: readonly string[], streams: Streams): Promise
 export function reportError(error: unknown, argv: readonly string[], streams: Streams): number {
   return isHelp(error)
     ? helpExitCode(error)
-    : reportFailure(error, failureStyleOf(argv), streams.stderr)
+    : reportFailure(asCalled(error, argv), failureStyleOf(argv), streams.stderr)
+}
+
+/** The commands that an error names for an ambiguous id have the flags of the one that failed. */
+function asCalled(error: unknown, argv: readonly string[]): unknown {
+  if (!(error instanceof AmbiguousIdError)) return error
+  const { id } = error
+  const asFlag = argv.findIndex(
+    (word, i) => word === `--run=${id}` || (word === id && argv[i - 1] === '--run'),
+  )
+  const given = asFlag === -1 ? argv.indexOf(id) : asFlag
+  if (given === -1) return error
+  const commandFor = (name: string): string => {
+    const words = argv.with(given, argv[given] === id ? name : `--run=${name}`)
+    return ['unstuck', ...words.map(shellWord)].join(' ')
+  }
+  return new UsageError(error.describe(commandFor), { cause: error })
 }
 
 const EXIT_GRACE_MS = 1_000

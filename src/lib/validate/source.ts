@@ -16,3 +16,8 @@ export function sourceMistake(source: unknown): string | null {
 export function checkSource(source: string): void {
   if (sourceMistake(source)) throw new UsageError(`A source is ${RULE}.`)
 }
+
+/** Returns whether a text that may also be the name of a source means a file. */
+export function isModulePath(text: string): boolean {
+  return /^(~|\.{0,2})[/\\]/.test(text) || /\.[cm]?[jt]s$/.test(text)
+}

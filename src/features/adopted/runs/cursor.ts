@@ -36,6 +36,6 @@ export function decodeCursor(text: string | undefined, names: readonly string[])
       JSON.parse(Buffer.from(text.slice(PREFIX.length), 'base64url').toString()),
     )
   } catch {
-    throw new UsageError('This is not a place in a list: give `after` as the last answer gave it.')
+    throw new UsageError('`after` is no place in this list: give `next` of an earlier answer.')
   }
 }

@@ -127,7 +127,7 @@ export function entryPosition(after: string): number {
 
 function noPosition(): UsageError {
   return new UsageError(
-    'This is not a place in this list: give `after` as the last answer gave it, with the same filters.',
+    '`after` is no place in this list: give `next` of an earlier answer with the same filters.',
   )
 }
 

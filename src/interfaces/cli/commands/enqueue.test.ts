@@ -33,6 +33,12 @@ for (const command of ['enqueue', 'work'] as const) {
   }
 }
 
+test('enqueue of a path where no module is advises to enqueue one', async () => {
+  using folder = temporaryFolder()
+  const { stderr } = await unstuck(['enqueue', './crowl'], { cwd: folder.path })
+  assert.match(stderr, /as in `unstuck enqueue crawl\.ts`/)
+})
+
 test('enqueue of a source that never ran names a similar file or source, and how to take it back', async () => {
   using folder = project()
   const file = await folder.cli('enqueue', 'crowl')

@@ -1,19 +1,20 @@
 import { messageOf, UsageError } from '../../../core/model/errors.ts'
 import { newId, shortId } from '../../../core/model/id.ts'
-import { checkSource } from '../../../lib/validate/source.ts'
-import { isModulePath, loadCrawl, similarModule } from '../../../app/load-crawl.ts'
+import { checkSource, isModulePath } from '../../../lib/validate/source.ts'
+import { loadCrawl, similarModule } from '../../../app/load-crawl.ts'
 import { planRun } from '../../../core/worker/planning.ts'
 import type { Run } from '../../../core/model/run.ts'
 import { similarSource } from '../../../presenters/find.ts'
 import { unstuckCommand } from '../../../lib/text/shell-command.ts'
-import { describePausedRun } from '../../../presenters/run-actions.ts'
+import { describeWait } from '../../../presenters/run-actions.ts'
 import { enqueueSource as queue } from '../../../presenters/source-actions.ts'
 import { runView } from '../../../presenters/view.ts'
 import { defineCommand, type CliContext } from '../../../contracts/command.ts'
-import { argument, option } from '../../../contracts/options.ts'
+import { argument, option, SHARED_OPTIONS } from '../../../contracts/options.ts'
 
 const options = {
   input: option.text('JSON', "for a command's source: what its command finds in UNSTUCK_INPUT"),
+  yes: SHARED_OPTIONS.yesUnasked,
 }
 
 export const command = defineCommand({
@@ -29,13 +30,13 @@ export const command = defineCommand({
     const { what } = context.args
     const run = await (isModulePath(what) ? enqueueCrawl(context) : enqueueCommand(context))
     const total = runView(run).total
+    const wait = await describeWait(await context.database.open(), run)
     return {
       data: runView(run),
       print: (writer) => {
         const targets =
           run.plannedAt === null ? '' : ` with ${total} ${total === 1 ? 'target' : 'targets'}`
         writer.line(`Run ${shortId(run.id)} of ${run.source} is queued${targets}.`)
-        const wait = describePausedRun(run)
         if (wait !== null) writer.paragraph(wait)
       },
     }
@@ -48,7 +49,7 @@ async function enqueueCrawl(context: Enqueue): Promise<Run> {
   const { args, settings, output, options } = context
   if (options.input !== undefined)
     throw new UsageError('--input is for the source of a command; a crawl has its targets.')
-  const crawl = await loadCrawl(args.what)
+  const crawl = await loadCrawl(args.what, 'enqueue')
   const policy = (await settings()).policyFor(crawl.source, crawl.policyOptions)
   const store = await context.database.open()
   const id = newId()

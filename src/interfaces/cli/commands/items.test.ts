@@ -92,7 +92,15 @@ test('items --limit ends with where to continue, and --after continues there', a
   assert.equal(lines((await ctx.cli(['items', 'shop', '--limit', '7'])).stdout).length, 7)
   const none = await ctx.cli(['items', 'shop', '--group', 'CA'])
   assert.deepEqual([none.stdout, none.stderr], ['', 'Note: there is no group CA\n'])
-  assert.match((await ctx.cli(['items', 'shop', '--since', '0s'])).stderr, /No items match\./)
+  assert.match((await ctx.cli(['items', 'shop', '--since', '0s'])).stderr, /No items match\.\n/)
+})
+
+test('the items of a run that a later run saw again are said to belong to that', async () => {
+  await using ctx = await createCliTestContext()
+  const run = await saveItems(ctx.store, [{ key: 'a', data: 1 }])
+  await saveItems(ctx.store, [{ key: 'a', data: 1 }])
+  const { stderr } = await ctx.cli(['items', 'shop', '--run', run])
+  assert.match(stderr, /No items match\. An item belongs to the run that saw it last/)
 })
 
 test('a run that is also the name of a source is refused with the commands for both', async () => {
@@ -101,7 +109,10 @@ test('a run that is also the name of a source is refused with the commands for b
   const run = await saveItems(ctx.store, [{ key: 'a', data: 1 }], source)
   await saveItems(ctx.store, [{ key: 'b', data: 1 }], shortId(run))
   const { stderr } = await ctx.cli(['items', source, '--run', shortId(run)], 2)
-  assert.ok(stderr.includes(`For the run: \`unstuck items 'joe'\\''s shop' --run ${run}\``), stderr)
+  assert.ok(
+    stderr.includes(`For the run: \`unstuck items 'joe'\\''s shop' --run ${run} --db`),
+    stderr,
+  )
 })
 
 test('CSV has one column per field of the data', async () => {

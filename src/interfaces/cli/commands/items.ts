@@ -16,7 +16,7 @@ export const command = defineCommand({
   args: { source: argument.required('the source they were saved for') },
   options: {
     format: option.choice(ITEM_FORMATS, 'the format of the stream', 'jsonl'),
-    run: SHARED_OPTIONS.run,
+    run: option.text('RUN', 'only items that this run saw last: its id, or its source'),
     group: SHARED_OPTIONS.group,
     since: SHARED_OPTIONS.since,
     limit: defaultsTo('all', SHARED_OPTIONS.limit(undefined, 1_000_000_000)),
@@ -46,7 +46,16 @@ export const command = defineCommand({
 
 const NONE = (source: string): string => `${source} has saved no items yet.`
 
+const NO_MATCH = {
+  any: 'No items match.',
+  ofRun:
+    'No items match. An item belongs to the run that saw it last: a later run may have seen them again.',
+} as const
+
 async function noneMatches(store: Store, { source, run, group }: ItemQuery): Promise<string> {
   const runs = run === undefined ? (await store.runs({ source, limit: 1 })).items : []
-  return (group && (await describeUnknownGroups(store, runs, [group]))) || 'No items match.'
+  return (
+    (group && (await describeUnknownGroups(store, runs, [group]))) ||
+    NO_MATCH[run ? 'ofRun' : 'any']
+  )
 }

@@ -185,13 +185,24 @@ function assertFits(line: string, width: number): void {
   assert.ok(widthOf(line) <= width || isOnePiece, `${widthOf(line)} columns: ${line}`)
 }
 
-test('each has examples of its own, and --dry-run where it changes something', async () => {
-  const changes = ['recover', 'clean', 'cancel', 'resume', 'retry', 'revert', 'reset-failed']
-  for (const name of [...changes, 'park', 'unpark', 'rewind']) {
+test('each has examples of its own, and --dry-run and --yes where it changes something', async () => {
+  const changes = [
+    'recover',
+    'clean',
+    'cancel',
+    'fail',
+    'resume',
+    'retry',
+    'revert',
+    'reset-failed',
+  ]
+  const ofSources = ['pause', 'unpause', 'run-now']
+  for (const name of [...changes, ...ofSources, 'park', 'unpark', 'rewind', 'acknowledge']) {
     const entry = COMMANDS.find((one) => one.name === name)!
     assert.ok('load' in entry)
     const { examples, options } = (await entry.load()).command
     assert.ok(examples.every((example) => example.startsWith(`unstuck ${name}`)))
     assert.equal(options['dryRun'].value, null)
+    assert.equal(options['yes'].short, '-y')
   }
 })

@@ -47,10 +47,15 @@ function defineRunAction<R extends ActionResult>(
 ) {
   return defineCommand({
     examples,
-    args: { run: argument.required('its last 8 digits or full id, or a source: its live run') },
+    args: {
+      run: argument.required(
+        `its last 8 digits or full id, or a source: ${verb === 'resume' ? 'its last run that can be resumed' : 'its live run'}`,
+      ),
+    },
     options: {
       because: SHARED_OPTIONS.because,
       dryRun: SHARED_OPTIONS.dryRun,
+      yes: SHARED_OPTIONS.yesUnasked,
     },
 
     async run({ args, options: { dryRun, because }, openContext }) {

@@ -26,7 +26,11 @@ function defineSourceAction(
   return defineCommand({
     examples,
     args: { source: argument.required('its name') },
-    options: { because: SHARED_OPTIONS.because, dryRun: SHARED_OPTIONS.dryRun },
+    options: {
+      because: SHARED_OPTIONS.because,
+      dryRun: SHARED_OPTIONS.dryRun,
+      yes: SHARED_OPTIONS.yesUnasked,
+    },
 
     async run({ args: { source }, options: { dryRun, because }, openContext }) {
       checkSource(source)

@@ -10,7 +10,7 @@ import { targetView } from '../../../presenters/view.ts'
 import { describeUnknownGroups } from '../unknown-groups.ts'
 
 const targets = argument.rest('targets: their last 8 digits, or full ids')
-const { because, dryRun } = SHARED_OPTIONS
+const { because, dryRun, yesUnasked: yes } = SHARED_OPTIONS
 
 export const park = defineCommand({
   examples: [
@@ -18,7 +18,7 @@ export const park = defineCommand({
     'unstuck park 91bc4f2a 7701aa3e --because "the city has moved"',
   ],
   args: { targets },
-  options: { because, dryRun },
+  options: { because, dryRun, yes },
 
   async run({ args, options: { dryRun, because }, openContext }) {
     if (args.targets.length === 0)
@@ -40,6 +40,7 @@ export const unpark = defineCommand({
     run: SHARED_OPTIONS.run,
     group: SHARED_OPTIONS.groups,
     dryRun,
+    yes,
   },
 
   async run({ args, options, openContext, output }) {
@@ -78,6 +79,7 @@ export const rewind = defineCommand({
     next: option.text('URL', "the next page's address, for crawls that follow addresses"),
     cursor: option.text('JSON', "the crawl's own cursor at that page"),
     dryRun,
+    yes,
   },
 
   async run({ args, options: { to, next, dryRun, cursor: text }, openContext }) {

@@ -9,7 +9,7 @@ import { describeWork, WorkMeter } from '../../../presenters/work.ts'
 import { withRetry } from '../../../core/store/open.ts'
 import type { Store } from '../../../core/store/store.ts'
 import { recordWorkCommand } from '../../../presenters/continuation.ts'
-import { describePausedRun } from '../../../presenters/run-actions.ts'
+import { describeWait } from '../../../presenters/run-actions.ts'
 import type { Run } from '../../../core/model/run.ts'
 import type { CrawlDefinition } from '../../../core/worker/crawl.ts'
 import { loadCrawl } from '../../../app/load-crawl.ts'
@@ -197,16 +197,19 @@ async function summarize(
   const work = await meter.finish(store, stopped)
   const [latest] = (await store.runs({ source, limit: 1 })).items
   const isLeft = latest?.finishedAt === null
-  const hasFailed = stopped === null && latest?.status === 'failed'
+  const next = isLeft
+    ? ((await describeWait(store, latest)) ?? `Continue it with: ${command}`)
+    : null
+  const hasFailed =
+    stopped === null && latest?.status === 'failed' && work.result.runs.includes(latest.id)
   return {
     data: work.result,
     exitCode:
       isLeft && options.drain ? EXIT.resumable : hasFailed ? EXIT.needsAttention : EXIT.done,
     print: (writer) => {
       writer.paragraph(describeWork(source, work))
-      const next = latest && (describePausedRun(latest) ?? `Continue it with: ${command}`)
-      if (isLeft) writer.paragraph(`Run ${shortId(latest.id)} has work left. ${next}`)
-      if (hasFailed) writer.paragraph(describeFailure(latest))
+      if (next) writer.paragraph(`Run ${shortId(latest!.id)} has work left. ${next}`)
+      if (hasFailed) writer.paragraph(describeFailure(latest!))
     },
   }
 }

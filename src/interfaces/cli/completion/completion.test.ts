@@ -75,6 +75,8 @@ for (const engine of [sqliteEngine, postgresEngine]) {
     test('sources, ids and groups are completed where a command takes them', async () => {
       const id = shortId(known.run)
       assert.deepEqual(await values('unstuck show sho'), ['shop'])
+      const { lines } = await completed('unstuck show sho', { UNSTUCK_DB: database.url })
+      assert.match(lines[0]!, /^shop\tsource, live run (running|interrupted)/)
       assert.deepEqual(await values(`unstuck show ${id.slice(0, 7)}`), [id])
       assert.deepEqual(await values('unstuck items sho'), ['shop'])
       assert.deepEqual(await values('unstuck items shop --run sho'), ['shop'])

@@ -122,10 +122,12 @@ async function runsFor(store: Store, { command }: TypedLine, limit: number): Pro
 }
 
 function sourceCandidates(runs: readonly Run[]): Candidate[] {
-  const newest = new Map(runs.toReversed().map((run) => [run.source, run]))
-  return [...newest.values()]
-    .reverse()
-    .map(({ source, status }) => ({ value: source, about: `source, last run ${status}` }))
+  const newest = Map.groupBy(runs, ({ source }) => source)
+  return [...newest].map(([source, [last, ...older]]) => {
+    const live = isLive(last!.status) ? last : older.find(({ status }) => isLive(status))
+    const about = live ? `live run ${live.status}` : `last run ${last!.status}`
+    return { value: source, about: `source, ${about}` }
+  })
 }
 
 function runCandidates(runs: readonly Run[], now: number): Candidate[] {

@@ -173,12 +173,12 @@ describe('short ids and mistakes', { concurrency: 2 }, () => {
   test('a run can be queued, but not a second one of its source, nor by anything but a name', async () => {
     await using api = await createApiClient()
 
-    const made = await api.post('/api/runs', { source: 'crawl.ts', input: { month: 10 } })
+    const made = await api.post('/api/runs', { source: 'reports', input: { month: 10 } })
 
     assert.equal(made.status, 'queued')
     assert.deepEqual((await api.get(`/api/runs/${made.id}`)).run.input, { month: 10 })
     assert.equal(
-      (await api.post('/api/runs', { source: 'crawl.ts' }, 409)).error.code,
+      (await api.post('/api/runs', { source: 'reports' }, 409)).error.code,
       'ALREADY_RUNNING',
     )
     assert.equal(

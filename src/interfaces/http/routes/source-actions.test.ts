@@ -91,7 +91,11 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       const none = await api.post('/api/sources/nightly/run-now', {}, 404)
       assert.match(none.error.message, /unstuck run nightly -- COMMAND.*unstuck enqueue nightly/)
 
-      await api.post('/api/sources/nightly/pause')
+      await api.post('/api/sources/nightly/pause', { because: 'maintenance' })
+      const last = await api.get('/api/runs/nightly')
+      assert.match(JSON.stringify(last.sections), /source +paused now: maintenance/)
+      const explained = await api.get('/api/runs/nightly/explain')
+      assert.match(JSON.stringify(explained.sections), /Its source: paused now: maintenance\./)
       const queued = await api.post('/api/sources/nightly/enqueue')
       assert.match(queued.summary, /is queued\. It waits until `unstuck unpause nightly`/)
       assert.equal(queued.run.status, 'queued')
@@ -104,7 +108,19 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       await sources.setNextStart('nightly', 3_600_000)
       const waiting = await api.get('/api/overview')
       assert.ok(Date.parse(waiting.sources[0].nextStartAt) > Date.parse(waiting.now))
+      assert.match(waiting.sources[0].nextStartAt, /:\d\d\.000Z$/)
       assert.deepEqual(names(waiting.sources[0].actions), ['run-now', 'pause'])
+      const supervised = await api.post('/api/sources/nightly/enqueue')
+      assert.match(
+        supervised.summary,
+        /is queued\. Its supervisor starts it in 60 min; `unstuck run-now nightly` starts it now\./,
+      )
+      const { sections } = await api.get('/api/overview')
+      assert.match(
+        JSON.stringify(sections),
+        /Wrapped: nightly, .* Its supervisor starts it in 60 min/,
+      )
+      await api.post(supervised.undo.calls[0].path)
       assert.match((await api.post('/api/sources/nightly/run-now')).summary, /starts it now/)
       assert.equal((await sources.sourceStates(['nightly']))[0]!.isRunNow, true)
 
@@ -115,6 +131,17 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       await api.post('/api/sources/nightli/pause', {}, 404)
     })
 
+    test('the path of a file is no source that is queued, through HTTP or the library', async () => {
+      await using api = await createApiClient({ engine })
+      await using client = await open({ db: api.ctx.database.url, config: false })
+      for (const path of ['./crowl', 'crowl.ts']) {
+        const { error } = await api.post('/api/runs', { source: path }, 400)
+        assert.match(error.message, /is the path of a file, not the name of a source/)
+        await assert.rejects(client.enqueue(path), { code: 'E_USAGE' })
+      }
+      assert.deepEqual((await api.get('/api/runs')).items, [])
+    })
+
     test('a crawl is queued with the policy of its last run, for the worker that plans it', async () => {
       await using api = await createApiClient({ engine })
       const { store } = api.ctx
@@ -123,6 +150,14 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       const { run } = await api.post('/api/sources/shop/enqueue')
       const { kind, plannedAt, status } = (await store.run(run.id))!
       assert.deepEqual([kind, plannedAt, status], ['crawl', null, 'queued'])
+      const work = {
+        command: 'unstuck work shop.ts --drain --no-start',
+        folder: '/srv',
+        host: 'web1',
+      }
+      await (await store.extend(SOURCE_STORE)).setLastWork('shop', work)
+      const { error } = await api.post('/api/sources/shop/run-now', {}, 404)
+      assert.match(error.message, /unstuck work shop\.ts --drain`/)
     })
 
     test('a command is queued with the input of its last run and the policy of the config', async () => {
