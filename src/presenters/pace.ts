@@ -71,7 +71,9 @@ export async function recentSamples(store: Store, now: Millis): Promise<RecentSa
 /** How fast a run goes now; null for one that is not at work, or while too little is known. */
 export function paceOf(samples: RecentSamples, run: Run, now: Millis): Pace | null {
   if (run.status !== 'running') return null
-  const own = samples.get(run.id) ?? []
+  // A continued run stood still before: its pace begins with the first sample after that.
+  const since = run.resumedAt ?? 0
+  const own = (samples.get(run.id) ?? []).filter(({ at }) => at >= since)
   return computePace(
     [...initialMarks(samples, run, now), ...own, markOf(run, now)],
     remainingTargets(run),
