@@ -95,7 +95,7 @@ export function browseRuns(runs: readonly ListedRun[], now: Millis): BrowseList 
       left('', barOf, 3),
       {
         ...right('PAGES/MIN', ({ pages, pace }) =>
-          pace && pages ? String(Math.round(pace.pagesPerMinute)) : '',
+          pace && pages ? String(pace.pagesPerMinute) : '',
         ),
         from: 100,
       },

@@ -32,8 +32,8 @@ export function computePace(points: readonly ProgressPoint[], open: number | nul
   const grown = (read: (mark: ProgressPoint) => number): number =>
     Math.max(0, read(last) - read(first))
   return {
-    pagesPerMinute: rounded(grown(({ pages }) => pages) / minutes),
-    itemsPerMinute: rounded(grown(({ items }) => items) / minutes),
+    pagesPerMinute: roundRate(grown(({ pages }) => pages) / minutes),
+    itemsPerMinute: roundRate(grown(({ items }) => items) / minutes),
     etaSeconds: eta(
       open,
       grown(({ done }) => done),
@@ -51,7 +51,7 @@ function eta(open: number | null, done: number, seconds: number): Pace['etaSecon
 }
 
 /** Slow runs have paces below one. */
-function rounded(rate: number): number {
+export function roundRate(rate: number): number {
   return rate >= 10 ? Math.round(rate) : Math.round(rate * 10) / 10
 }
 

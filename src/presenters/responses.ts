@@ -11,6 +11,7 @@ import type {
   Counts,
   Item,
   ListedRun,
+  Rate,
   Run,
   Source,
   Target,
@@ -278,6 +279,8 @@ export type Series = {
   readonly stepSeconds: number
   readonly points: readonly {
     readonly at: Timestamp
+    /** Over how much of the step it was counted: a run begins and ends within one. */
+    readonly measuredSeconds: Rate
     readonly pages: number | null
     readonly items: number | null
     readonly recoveries: number

@@ -91,5 +91,6 @@ test('a run that reports no pages has no pace in pages', () => {
   assert.equal(formatRate({ pages: 0, pace }), null)
   assert.equal(formatRate({ pages: 7, pace: null }), null)
   assert.equal(formatRate({ pages: 7, pace }), '0')
-  assert.equal(formatRate({ pages: 7, pace: { ...pace, pagesPerMinute: 1234.5 } }), '1,235')
+  assert.equal(formatRate({ pages: 7, pace: { ...pace, pagesPerMinute: 1235 } }), '1,235')
+  assert.equal(formatRate({ pages: 7, pace: { ...pace, pagesPerMinute: 0.4 } }), '0.4')
 })

@@ -11,7 +11,7 @@ export function formatNumber(value: number): string {
 
 /** Pages per minute; null where they are not known, or none were ever reported: a wrapped command may report targets alone. */
 export function formatRate({ pages, pace }: Pick<ListedRun, 'pages' | 'pace'>): string | null {
-  return pace === null || !pages ? null : formatNumber(Math.round(pace.pagesPerMinute))
+  return pace === null || !pages ? null : formatNumber(pace.pagesPerMinute)
 }
 
 /** `1 target`, `3 targets` */

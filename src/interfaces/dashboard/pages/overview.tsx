@@ -11,6 +11,7 @@ import { Empty, Failure, Loading } from '../kit/states.tsx'
 import { Table } from '../kit/table.tsx'
 import { useLive } from '../live.ts'
 import { formatNumber, plural, safe, toneOfHealth } from '../model/format.ts'
+import { totalPace } from '../model/series.ts'
 import { Pill, Totals } from '../kit/status.tsx'
 import { SourceState } from '../kit/source-state.tsx'
 import { useResource } from '../resource.ts'
@@ -37,7 +38,7 @@ export function Overview() {
       <LiveRuns overview={overview} />
       <Attention overview={overview} />
       <Sources overview={overview} />
-      <Charts />
+      <Charts overview={overview} />
       <SystemSummary overview={overview} />
     </>
   )
@@ -238,9 +239,10 @@ const RANGES = [
 ]
 
 /** Pages, items and recoveries over time; the range is in the address. */
-function Charts() {
+function Charts({ overview: { runs, liveRuns } }: { overview: Shape }) {
   const { filters, set } = useFilters({ range: 'one' } as const)
   const range = RANGES.find(({ value }) => value === filters.range) ?? RANGES[0]!
+  const isAll = runs.length === liveRuns
   return (
     <Section
       title="Over time"
@@ -260,7 +262,11 @@ function Charts() {
         </div>
       }
     >
-      <RateCharts query={`since=${range.since}`} hasRecoveries />
+      <RateCharts
+        query={`since=${range.since}`}
+        pace={isAll ? totalPace(runs) : undefined}
+        hasRecoveries
+      />
     </Section>
   )
 }

@@ -211,12 +211,14 @@ function Owner({ run, owner }: Pick<RunDetail, 'run' | 'owner'>) {
 
 const YOUNG_MS = 10 * 60_000
 
-/** Its pace since it started, or for as long as samples are kept. */
+/** Its pace since it started, or for as long as samples are kept. Nothing for a run that counted nothing. */
 function RunPace({ run }: Pick<RunDetail, 'run'>) {
+  if ((run.pages ?? 0) + run.extracted + run.unchanged === 0) return null
   return (
     <Section title="Pace">
       <RateCharts
         query={`run=${run.id}`}
+        pace={run.pace}
         isLive={run.health !== null}
         isYoung={nowMs() - Date.parse(run.startedAt ?? run.createdAt ?? '') < YOUNG_MS}
       />
