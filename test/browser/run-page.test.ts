@@ -88,6 +88,22 @@ describe('the page of a run', { skip: noChromium }, () => {
       .waitFor()
     assert.doesNotMatch(await why.innerText(), /leave/)
   })
+
+  test('that is deleted gives way to the list of runs, under the result', async () => {
+    await using tab = await open(site.showcase.runs.failed)
+    const { page } = tab
+    await page.getByRole('button', { name: 'Delete' }).click()
+    const dialog = page.getByRole('dialog')
+    const word = await dialog.locator('code.keys').innerText()
+    await dialog.getByRole('textbox', { name: /to confirm/ }).fill(word)
+    await dialog.getByRole('button', { name: 'Delete' }).click()
+    await dialog.getByText(/is deleted\./).waitFor()
+    await page.waitForURL(/\/runs$/)
+    await dialog.getByRole('button', { name: 'Close' }).last().click()
+    await page.getByRole('heading', { name: 'Runs', level: 1 }).waitFor()
+    assert.equal(await page.getByRole('alert').count(), 0)
+    assert.deepEqual(tab.errors, [])
+  })
 })
 
 /** The headings of the sections in the main column, in order. */

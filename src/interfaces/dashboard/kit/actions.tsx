@@ -1,5 +1,6 @@
 import { observable, useObserved } from '../observable.ts'
 import { safe } from '../model/format.ts'
+import { navigate, useLocation } from '../router.ts'
 import { useHasRole } from '../session.ts'
 import type { AllowedAction } from '../shapes.ts'
 import { ActionDialog } from './action-dialog.tsx'
@@ -23,12 +24,17 @@ export function useCompletedActions(): number {
 /** The one dialog of the app. */
 export function ActionHost() {
   const action = useObserved(current)
+  const { page } = useLocation()
   if (!action) return null
   return (
     <ActionDialog
       action={action}
       onClose={() => current.set(null)}
-      onDone={() => completedActions.set(completedActions.get() + 1)}
+      onDone={() => {
+        // The page of a deleted run is gone: the list of runs takes its place below the result.
+        if (action.name === 'delete' && page.name === 'run') navigate('/runs', { replace: true })
+        completedActions.set(completedActions.get() + 1)
+      }}
     />
   )
 }
