@@ -62,12 +62,12 @@ describe('the page of a run', { skip: noChromium }, () => {
   test('whose workers are all lost counts no target as worked on, and names no workers', async () => {
     await using tab = await open(site.showcase.runs.orphaned)
     const { page } = tab
-    await page.getByText('What is in progress is held by lost workers.').waitFor()
+    await page.getByText('No live worker holds what is in progress.').waitFor()
     await tab.go('/')
     const owner = (source: string) =>
       page.getByRole('row').filter({ hasText: source }).getByRole('cell').last()
-    assert.equal(await owner('yellow-pages').innerText(), 'lost workers')
-    assert.equal(await owner('tenders-eu').innerText(), 'workers')
+    assert.equal(await owner('yellow-pages').innerText(), 'no live worker')
+    assert.equal(await owner('tenders-eu').innerText(), 'its workers')
     for (const source of ['hotel-prices', 'product-reviews', 'job-board'])
       assert.equal(await owner(source).innerText(), 'no owner')
   })

@@ -183,7 +183,7 @@ function AttentionItem(props: Shape['attention'][number] & { alert: Alert | unde
         {because && <p class="clamp soft small">{safe(because)}</p>}
         {what.includes('target') && (
           <Link to={`/dead-letters?source=${encodeURIComponent(source)}`} class="link small">
-            Their errors
+            {/^1 target\b/.test(what) ? 'Its error' : 'Their errors'}
           </Link>
         )}
       </div>

@@ -21,12 +21,12 @@ import { Groups, Targets } from './run-targets.tsx'
 import { OnlyTarget, RunCommand } from './run-command.tsx'
 import { RunLog } from './run-log.tsx'
 import { Timeline } from '../kit/history.tsx'
-import { Age, WorkerName } from '../kit/text.tsx'
+import { Age } from '../kit/text.tsx'
 import { Link } from '../kit/link.tsx'
 import { StatusPill, Totals } from '../kit/status.tsx'
 import { SourceState } from '../kit/source-state.tsx'
 import { Progress } from '../kit/progress.tsx'
-import { toneOf } from '../kit/run-cells.tsx'
+import { RunOwner, toneOf } from '../kit/run-cells.tsx'
 import { nowMs } from '../clock.ts'
 import { ExplanationDetails } from '../kit/explanation.tsx'
 
@@ -117,6 +117,7 @@ function RunHead({ detail }: { detail: RunDetail }) {
             severity={run.severity}
           />
         )}
+        {run.acknowledged && <StatusPill is="acknowledged" />}
         <span class="faint">
           created <Age at={run.createdAt} />
         </span>
@@ -168,7 +169,7 @@ function RunNumbers({ detail: { run, counts, owner, continuation } }: { detail: 
           />
         )}
         {run.health === 'orphaned' && counts.in_progress > 0 && (
-          <p class="faint">What is in progress is held by lost workers.</p>
+          <p class="faint">No live worker holds what is in progress.</p>
         )}
         <Facts
           of={[
@@ -182,7 +183,7 @@ function RunNumbers({ detail: { run, counts, owner, continuation } }: { detail: 
               'Started',
               <Age at={run.startedAt} none={run.status === 'queued' ? 'not yet' : '–'} />,
             ],
-            ['Held by', <Owner run={run} owner={owner} />],
+            ['Owner', <RunOwner run={run} owner={owner} />],
           ]}
         />
         {run.error && <p class="error">{safe(run.error)}</p>}
@@ -195,18 +196,6 @@ function RunNumbers({ detail: { run, counts, owner, continuation } }: { detail: 
       </div>
     </Section>
   )
-}
-
-function Owner({ run, owner }: Pick<RunDetail, 'run' | 'owner'>) {
-  if (owner) {
-    return (
-      <Link to="/workers">
-        <WorkerName is={owner} />
-      </Link>
-    )
-  }
-  if (run.owner) return <span class="mono">{shortId(run.owner.worker)}</span>
-  return <>{run.origin ? 'no known owner' : 'no owner'}</>
 }
 
 const YOUNG_MS = 10 * 60_000

@@ -68,6 +68,7 @@ function TargetHead({ detail }: { detail: TargetDetail }) {
     >
       <div class="row">
         <StatusPill is={target.status} />
+        {target.acknowledged && <StatusPill is="acknowledged" />}
         {target.group !== null && (
           <Link to={`/runs/${run.id}?group=${encodeURIComponent(target.group)}#targets`}>
             {safe(target.group)}
