@@ -305,6 +305,8 @@ export type LogPage = {
   readonly lines: readonly {
     readonly at: Timestamp | null
     readonly stream: 'out' | 'err' | 'event'
+    /** The event reports an error, or a run that did not succeed. */
+    readonly failure?: true
     /** What was printed, or an event as a sentence. */
     readonly text: string
     /** The event as its journal has it: `page_complete key=ca/la page=3`. Null for what was printed. */
