@@ -51,7 +51,7 @@ export function PreviewView(props: {
           <summary>
             {shown.resumable
               ? `${plural(kept.length, 'run')} kept: they can be resumed`
-              : `Needs attention: ${formatNumber(kept.length + moreKept)}`}
+              : `Needs a decision: ${formatNumber(kept.length + moreKept)}`}
           </summary>
           <Changes of={kept} more={moreKept} />
         </details>

@@ -85,7 +85,7 @@ export function Recovery() {
       </Section>
 
       {kept.length + moreKept > 0 && (
-        <Section title="Needs attention" note="recovery does not decide these by itself">
+        <Section title="Needs a decision" note="recovery does not decide these by itself">
           <Changes of={kept} more={moreKept} isUnfolded />
         </Section>
       )}
