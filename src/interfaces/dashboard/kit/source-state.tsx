@@ -1,4 +1,4 @@
-import { safe } from '../model/format.ts'
+import { formatPause, safe } from '../model/format.ts'
 import type { Source } from '../shapes.ts'
 import { StatusPill } from './status.tsx'
 import { Age } from './text.tsx'
@@ -12,7 +12,8 @@ export function SourceState({ of: { paused, nextStartAt } }: { of: Source }) {
         <>
           <StatusPill is="paused" />
           <span class="soft small">
-            <Age at={paused.since} />: {safe(paused.because)}
+            <Age at={paused.since} />
+            {safe(formatPause(paused.because))}
           </span>
         </>
       )}

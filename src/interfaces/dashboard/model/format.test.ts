@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import {
   formatAge,
   formatEta,
+  formatPause,
   formatRate,
   formatTimes,
   jsonText,
@@ -93,4 +94,9 @@ test('a run that reports no pages has no pace in pages', () => {
   assert.equal(formatRate({ pages: 7, pace }), '0')
   assert.equal(formatRate({ pages: 7, pace: { ...pace, pagesPerMinute: 1235 } }), '1,235')
   assert.equal(formatRate({ pages: 7, pace: { ...pace, pagesPerMinute: 0.4 } }), '0.4')
+})
+
+test('the reason of a pause does not repeat that it is one', () => {
+  assert.equal(formatPause('paused by root@vm'), ' by root@vm')
+  assert.equal(formatPause('the site is down'), ': the site is down')
 })

@@ -14,6 +14,11 @@ export function formatRate({ pages, pace }: Pick<ListedRun, 'pages' | 'pace'>): 
   return pace === null || !pages ? null : formatNumber(pace.pagesPerMinute)
 }
 
+/** The reason of a pause, after its age: `: the site is down`, or ` by root@vm` where no other was given. */
+export function formatPause(because: string): string {
+  return because.startsWith('paused by ') ? because.slice('paused'.length) : `: ${because}`
+}
+
 /** `1 target`, `3 targets` */
 export function plural(count: number, one: string, many = `${one}s`): string {
   return `${formatNumber(count)} ${count === 1 ? one : many}`

@@ -63,3 +63,17 @@ test('unchanged fields are not shown, and unexpected values cause no error', () 
   for (const side of [null, undefined, 'x', 7, []])
     assert.deepEqual(compareFields(side, side), { changed: [], known: [] })
 })
+
+test('what the action says already is no field: only how many targets it was about', () => {
+  const acknowledged = compareFields({ acknowledged: false }, { acknowledged: true, count: 46 })
+  assert.deepEqual(acknowledged, { changed: [], known: [{ what: 'targets', value: '46' }] })
+  const reverted = compareFields(
+    { status: 'cancelled' },
+    { status: 'interrupted', undoes: 'cancel', targets: 0 },
+  )
+  assert.deepEqual(
+    reverted.changed.map(({ what }) => what),
+    ['status'],
+  )
+  assert.deepEqual(reverted.known, [])
+})

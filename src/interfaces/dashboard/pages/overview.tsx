@@ -12,7 +12,7 @@ import { Table } from '../kit/table.tsx'
 import { useLive } from '../live.ts'
 import { formatNumber, plural, safe, toneOfHealth } from '../model/format.ts'
 import { totalPace } from '../model/series.ts'
-import { Pill, Totals } from '../kit/status.tsx'
+import { Pill, StatusPill, Totals } from '../kit/status.tsx'
 import { SourceState } from '../kit/source-state.tsx'
 import { useResource } from '../resource.ts'
 import { useHasRole } from '../session.ts'
@@ -273,7 +273,7 @@ function Charts({ overview: { runs, liveRuns } }: { overview: Shape }) {
 
 /** The workers by liveness, wrapped commands, and all runs by status. */
 function SystemSummary({ overview }: { overview: Shape }) {
-  const { workers, totals, sourceLocks } = overview
+  const { workers, totals, sourceLocks, sources } = overview
   const countsOf = <K extends string>(keys: readonly K[], counts: Partial<Record<K, number>>) =>
     keys.map((key) => [key, counts[key] ?? 0] as const).filter(([, count]) => count > 0)
   return (
@@ -289,7 +289,11 @@ function SystemSummary({ overview }: { overview: Shape }) {
         <Section title="Wrapped commands">
           <ul class="list">
             {sourceLocks.map((command) => (
-              <Command key={command.source} command={command} />
+              <Command
+                key={command.source}
+                command={command}
+                isPaused={sources.some((one) => one.source === command.source && one.paused)}
+              />
             ))}
           </ul>
         </Section>
@@ -301,7 +305,8 @@ function SystemSummary({ overview }: { overview: Shape }) {
   )
 }
 
-function Command({ command }: { command: Shape['sourceLocks'][number] }) {
+function Command(props: { command: Shape['sourceLocks'][number]; isPaused: boolean }) {
+  const { command, isPaused } = props
   const { source, gaveUp, endingSince, since, worker } = command
   const pill = gaveUp ? (
     <Pill tone="bad" icon="stop" label="given up" />
@@ -316,6 +321,7 @@ function Command({ command }: { command: Shape['sourceLocks'][number] }) {
         {safe(source)}
       </Link>
       {pill}
+      {isPaused && <StatusPill is="paused" />}
       <span class="soft small">
         since <Age at={gaveUp?.at ?? endingSince ?? since} />
         {gaveUp && `: ${safe(gaveUp.because)}`}

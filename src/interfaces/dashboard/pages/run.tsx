@@ -53,7 +53,7 @@ function newer(a: RunDetail | undefined, b: RunDetail | undefined): RunDetail | 
 }
 
 function RunDetails({ detail }: { detail: RunDetail }) {
-  const { run, audit, executions, commands } = detail
+  const { run, audit, executions, commands, source } = detail
   const isOwn = run.origin === null
   // Crawlee has a log of its own, and keeps no journal.
   const hasLog = isOwn && run.results === 'items'
@@ -78,7 +78,7 @@ function RunDetails({ detail }: { detail: RunDetail }) {
         </div>
         <div class="run-side">
           <RunExplanation run={run} />
-          <Timeline audit={audit} executions={executions} />
+          <Timeline audit={audit} executions={executions} isPaused={source.paused !== null} />
           {isOwn && run.extracted + run.unchanged > 0 && (
             <SavedItems source={run.source} run={run.id} isLive={run.health !== null} />
           )}
