@@ -38,6 +38,11 @@ export function isRecovery({ action }: { readonly action: string }): boolean {
   return RECOVERIES.includes(action)
 }
 
+/** Whether the path of a call names what it is about: `POST /api/runs/019…/cancel`. */
+export function namesOne(call: string): boolean {
+  return /\/api\/(runs|targets|sources)\/./.test(call)
+}
+
 /** A field that an action changed. `from` or `to` is null where it did not exist. */
 export type FieldChange = {
   readonly what: string
