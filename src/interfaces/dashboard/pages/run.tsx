@@ -16,7 +16,13 @@ import {
   shortId,
 } from '../model/format.ts'
 import { useResource } from '../resource.ts'
-import { TARGET_STATUSES, type Explanation, type RunDetail } from '../shapes.ts'
+import {
+  TARGET_STATUSES,
+  type AllowedAction,
+  type Explanation,
+  type Recovery,
+  type RunDetail,
+} from '../shapes.ts'
 import { Groups, Targets } from './run-targets.tsx'
 import { OnlyTarget, RunCommand } from './run-command.tsx'
 import { RunLog } from './run-log.tsx'
@@ -52,15 +58,25 @@ function newer(a: RunDetail | undefined, b: RunDetail | undefined): RunDetail | 
   return (a.run.lastActivityAt ?? '') >= (b.run.lastActivityAt ?? '') ? a : b
 }
 
+/** What recovery offers for a run that lost its workers, with its command. */
+function useRecovery({ source, health }: RunDetail['run']): readonly AllowedAction[] {
+  const { data } = useResource<Recovery>(
+    health === 'orphaned' ? `/api/recovery?source=${encodeURIComponent(source)}` : null,
+    { version: useCompletedActions() },
+  )
+  return health === 'orphaned' ? (data?.actions ?? []) : []
+}
+
 function RunDetails({ detail }: { detail: RunDetail }) {
   const { run, audit, executions, commands, source } = detail
   const isOwn = run.origin === null
   // Crawlee has a log of its own, and keeps no journal.
   const hasLog = isOwn && run.results === 'items'
   const [newest] = executions
+  const recovery = useRecovery(run)
   return (
     <>
-      <RunHead detail={detail} />
+      <RunHead detail={detail} recovery={recovery} />
       <div class="run-grid">
         <div class={newest ? 'run-main is-command' : 'run-main'}>
           {newest && (
@@ -84,7 +100,7 @@ function RunDetails({ detail }: { detail: RunDetail }) {
           )}
           <Section title="In a terminal">
             <div class="pad stack">
-              {commands.map((command) => (
+              {[...recovery.map(({ command }) => command), ...commands].map((command) => (
                 <CopyCommand key={command} command={command} />
               ))}
             </div>
@@ -96,7 +112,8 @@ function RunDetails({ detail }: { detail: RunDetail }) {
 }
 
 /** The name of a run, its state, and its actions. */
-function RunHead({ detail }: { detail: RunDetail }) {
+function RunHead(props: { detail: RunDetail; recovery: readonly AllowedAction[] }) {
+  const { detail, recovery } = props
   const { run, source } = detail
   return (
     <PageHead
@@ -106,7 +123,7 @@ function RunHead({ detail }: { detail: RunDetail }) {
           <Link to="/runs">Runs</Link> / <span class="mono">{runId(run)}</span>
         </>
       }
-      actions={<ActionButtons actions={[...detail.actions, ...source.actions]} />}
+      actions={<ActionButtons actions={[...recovery, ...detail.actions, ...source.actions]} />}
     >
       <div class="row">
         <StatusPill is={run.status} />
