@@ -9,6 +9,7 @@ import {
   describeDifference,
   describeError,
   isConfirmed,
+  mainAction,
   nextState,
   actTogether,
   type ActionError,
@@ -178,4 +179,11 @@ test('several targets are parked with one call', () => {
   assert.deepEqual(actTogether([park('a')]), park('a'))
   const both = actTogether([park('a'), park('b')])!
   assert.deepEqual([both.title, both.call.body], ['Park 2 targets', { targets: ['a', 'b'] }])
+})
+
+test('one button stands out: the first thing to do, not each that continues something', () => {
+  const main = (...names: AllowedAction['name'][]) => mainAction(names.map((name) => ({ name })))
+  assert.equal(main('resume', 'retry', 'unpause'), 'unpause')
+  assert.equal(main('resume', 'reset-failed', 'unpark', 'retry'), 'reset-failed')
+  assert.equal(main('cancel', 'pause'), undefined)
 })

@@ -84,6 +84,22 @@ export function describeError(error: ActionError, wasActing: boolean): string {
   return `${wasActing ? 'Nothing was done. ' : ''}${message}${again}`
 }
 
+/** What helps first, in this order. */
+const MAIN_ACTIONS: readonly AllowedAction['name'][] = [
+  'recover',
+  'unpause',
+  'reset-failed',
+  'unpark',
+  'reset',
+  'resume',
+  'run-now',
+]
+
+/** Returns the one action whose button stands out. */
+export function mainAction(actions: readonly Pick<AllowedAction, 'name'>[]) {
+  return MAIN_ACTIONS.find((main) => actions.some(({ name }) => name === main))
+}
+
 /** A verdict, or a run that is cleaned or kept. */
 export type ListedChange = Verdict | AssessedRun
 

@@ -86,7 +86,7 @@ const STYLES: Readonly<Record<string, readonly [IconName, Tone, label?: string]>
   acknowledged: ['check', 'quiet'],
   'reset-failed': ['again', 'busy'],
   pause: ['pause', 'quiet'],
-  unpause: ['play', 'good'],
+  unpause: ['unpause', 'good'],
 }
 
 export function styleOf(name: string): { readonly icon: IconName; readonly tone: Tone } {
