@@ -44,6 +44,8 @@ test('the remaining time is a range, and shown only if known', () => {
   assert.equal(formatEta({ from: 720, to: 1_080 }), '12–18 min')
   assert.equal(formatEta({ from: 3_000, to: 9_000 }), '50 min – 3 h')
   assert.equal(formatEta({ from: 1_200, to: 1_210 }), 'about 20 min')
+  assert.equal(formatEta({ from: 6_480, to: 7_200 }), 'about 2 h')
+  assert.equal(formatEta({ from: 69, to: 170 }), '1–3 min')
 })
 
 test('a hundred per cent is only what is done, and nothing only what has not begun', () => {

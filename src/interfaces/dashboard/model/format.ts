@@ -1,4 +1,4 @@
-import { humanizeDuration } from '../../../core/model/time.ts'
+import { humanizeDuration, humanizeRange } from '../../../core/model/time.ts'
 import { safeJson, safeText } from '../../../lib/text/safe-text.ts'
 import type { ListedRun } from '../shapes.ts'
 
@@ -64,10 +64,8 @@ export function formatDuration(from: string, to: string | number): string {
 /** The time left, as a range: `12–18 min`, `about 4 h`; null if it is not known. */
 export function formatEta(eta: { from: number; to: number } | null | undefined): string | null {
   if (!eta) return null
-  const [from, to] = [humanizeDuration(eta.from * 1_000), humanizeDuration(eta.to * 1_000)]
-  if (from === to) return `about ${to}`
-  const [low, unit] = from.split(' ')
-  return unit === to.split(' ')[1] ? `${low}–${to}` : `${from} – ${to}`
+  const range = humanizeRange(eta.from * 1_000, eta.to * 1_000)
+  return range.includes('–') ? range : `about ${range}`
 }
 
 /** `42 %`; never 100 before the end, never 0 after the start. */
