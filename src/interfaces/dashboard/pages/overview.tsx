@@ -123,7 +123,7 @@ const LIVE_COLUMNS = [source, state, progress, rate, eta, lastProgress, owner]
 
 function NothingLive({ overview: { latest } }: { overview: Shape }) {
   return (
-    <Empty title="Nothing runs right now." icon="pause" command="unstuck work crawl.ts">
+    <Empty title="Nothing runs right now." icon="pause">
       {latest && (
         <p>
           The last run was of <Link to={`/runs/${latest.id}`}>{latest.source}</Link>:{' '}
