@@ -10,6 +10,7 @@ import {
   describeError,
   isConfirmed,
   mainAction,
+  narrowRecovery,
   nextState,
   actTogether,
   type ActionError,
@@ -186,4 +187,9 @@ test('one button stands out: the first thing to do, not each that continues some
   assert.equal(main('resume', 'retry', 'unpause'), 'unpause')
   assert.equal(main('resume', 'reset-failed', 'unpark', 'retry'), 'reset-failed')
   assert.equal(main('cancel', 'pause'), undefined)
+})
+
+test('the recovery of one source is that which the server offers for it', () => {
+  const source = 'flights & hotels'
+  assert.deepEqual(narrowRecovery(recoverAction({}), source), recoverAction({ sources: [source] }))
 })

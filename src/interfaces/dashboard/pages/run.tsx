@@ -1,5 +1,6 @@
 import { RateCharts } from '../kit/rate-charts.tsx'
 import { ActionButtons, useCompletedActions } from '../kit/actions.tsx'
+import { narrowRecovery } from '../kit/action-state.ts'
 import { CopyButton, CopyCommand, CopyJson } from '../kit/copy.tsx'
 import { SavedItems } from '../kit/saved-items.tsx'
 import { Facts, PageHead, Section } from '../kit/section.tsx'
@@ -20,7 +21,7 @@ import {
   TARGET_STATUSES,
   type AllowedAction,
   type Explanation,
-  type Recovery,
+  type Overview,
   type RunDetail,
 } from '../shapes.ts'
 import { Groups, Targets } from './run-targets.tsx'
@@ -58,13 +59,13 @@ function newer(a: RunDetail | undefined, b: RunDetail | undefined): RunDetail | 
   return (a.run.lastActivityAt ?? '') >= (b.run.lastActivityAt ?? '') ? a : b
 }
 
-/** What recovery offers for a run that lost its workers, with its command. */
+/** The recovery of a run that lost its workers. */
 function useRecovery({ source, health }: RunDetail['run']): readonly AllowedAction[] {
-  const { data } = useResource<Recovery>(
-    health === 'orphaned' ? `/api/recovery?source=${encodeURIComponent(source)}` : null,
-    { version: useCompletedActions() },
-  )
-  return health === 'orphaned' ? (data?.actions ?? []) : []
+  const overview = useLive<Overview>('overview')
+  if (health !== 'orphaned' || !overview) return []
+  return overview.actions
+    .filter(({ name }) => name === 'recover')
+    .map((action) => narrowRecovery(action, source))
 }
 
 function RunDetails({ detail }: { detail: RunDetail }) {
@@ -224,7 +225,7 @@ function RunPace({ run }: Pick<RunDetail, 'run'>) {
     <Section title="Pace">
       <RateCharts
         query={`run=${run.id}`}
-        pace={run.pace}
+        pace={formatRate(run) === null ? null : run.pace}
         isLive={run.health !== null}
         isYoung={nowMs() - Date.parse(run.startedAt ?? run.createdAt ?? '') < YOUNG_MS}
       />
