@@ -67,7 +67,8 @@ export function Chart(props: ChartProps) {
         <span class="strong">{label}</span>
         <span class="soft">
           {isOver && 'mean '}
-          <b>{current === null ? '–' : valueLabel(current)}</b> {unit}
+          <b>{current === null ? '–' : valueLabel(current)}</b>{' '}
+          {unit !== label.toLowerCase() && unit}
         </span>
         <span class="faint small to-end" role="status">
           {probed ? reading(probed, unit, isLong) : peak && `peak ${reading(peak, '', isLong)}`}

@@ -11,6 +11,7 @@ import {
   percent,
   plural,
   safe,
+  splitSummary,
 } from './format.ts'
 
 const NOW = Date.parse('2026-11-16T12:00:00Z')
@@ -93,7 +94,8 @@ test('a run that reports no pages has no pace in pages', () => {
   const pace = { pagesPerMinute: 0, itemsPerMinute: 0, etaSeconds: { from: 60, to: 90 } }
   assert.equal(formatRate({ pages: 0, pace }), null)
   assert.equal(formatRate({ pages: 7, pace: null }), null)
-  assert.equal(formatRate({ pages: 7, pace }), '0')
+  assert.equal(formatRate({ pages: 7, pace }), null, 'its targets go on without pages')
+  assert.equal(formatRate({ pages: 7, pace: { ...pace, etaSeconds: null } }), '0')
   assert.equal(formatRate({ pages: 7, pace: { ...pace, pagesPerMinute: 1235 } }), '1,235')
   assert.equal(formatRate({ pages: 7, pace: { ...pace, pagesPerMinute: 0.4 } }), '0.4')
 })
@@ -101,4 +103,17 @@ test('a run that reports no pages has no pace in pages', () => {
 test('the reason of a pause does not repeat that it is one', () => {
   assert.equal(formatPause('paused by root@vm'), ' by root@vm')
   assert.equal(formatPause('the site is down'), ': the site is down')
+})
+
+test('the first sentence of a summary is its heading', () => {
+  const split = (summary: string) => Object.values(splitSummary(summary))
+  assert.deepEqual(split('Something is stuck: 2 runs. 3 things need attention.'), [
+    'Something is stuck.',
+    '2 runs. 3 things need attention.',
+  ])
+  assert.deepEqual(split('Nothing is stuck. 1 thing needs attention.'), [
+    'Nothing is stuck.',
+    '1 thing needs attention.',
+  ])
+  assert.deepEqual(split('Nothing runs.'), ['Nothing runs.', ''])
 })

@@ -11,7 +11,16 @@ export function formatNumber(value: number): string {
 
 /** Pages per minute; null where they are not known, or none were ever reported: a wrapped command may report targets alone. */
 export function formatRate({ pages, pace }: Pick<ListedRun, 'pages' | 'pace'>): string | null {
-  return pace === null || !pages ? null : formatNumber(pace.pagesPerMinute)
+  if (pace === null || !pages) return null
+  // It reports progress of another kind now.
+  return pace.pagesPerMinute === 0 && pace.etaSeconds ? null : formatNumber(pace.pagesPerMinute)
+}
+
+/** Splits `Something is stuck: 2 runs …` or `Nothing is stuck. 3 things …` into its first sentence and the rest. */
+export function splitSummary(summary: string): { line: string; detail: string } {
+  const end = summary.search(/: |\. /)
+  if (end === -1) return { line: summary, detail: '' }
+  return { line: `${summary.slice(0, end)}.`, detail: summary.slice(end + 2) }
 }
 
 /** The reason of a pause, after its age: `: the site is down`, or ` by root@vm` where no other was given. */

@@ -10,7 +10,7 @@ import { Section, useTitle } from '../kit/section.tsx'
 import { Empty, Failure, Loading } from '../kit/states.tsx'
 import { Table } from '../kit/table.tsx'
 import { useLive } from '../live.ts'
-import { formatNumber, plural, safe, toneOfHealth } from '../model/format.ts'
+import { formatNumber, plural, safe, splitSummary, toneOfHealth } from '../model/format.ts'
 import { totalPace } from '../model/series.ts'
 import { Pill, StatusPill, Totals } from '../kit/status.tsx'
 import { SourceState } from '../kit/source-state.tsx'
@@ -23,7 +23,7 @@ export function Overview() {
   const live = useLive<Shape>('overview')
   const fetched = useResource<Shape>(live ? null : '/api/overview')
   const overview = live ?? fetched.data
-  useTitle(overview ? splitSummary(overview).line.replace(/\.$/, '') : 'Overview')
+  useTitle(overview ? splitSummary(overview.summary).line.replace(/\.$/, '') : 'Overview')
   if (!overview) {
     return fetched.error ? (
       <Failure error={fetched.error} retry={fetched.reload} />
@@ -56,7 +56,7 @@ function StatusHeadline({ overview }: { overview: Shape }) {
   const canAct = useHasRole('operator')
   const { severity, state } = overview
   const tone = toneOfHealth(severity, state === 'idle' ? 'quiet' : 'good')
-  const { line, detail } = splitSummary(overview)
+  const { line, detail } = splitSummary(overview.summary)
   return (
     <header class={`answer tone-${tone}`}>
       <span class="disc">
@@ -76,13 +76,6 @@ function StatusHeadline({ overview }: { overview: Shape }) {
       )}
     </header>
   )
-}
-
-/** `Something is stuck: 2 runs …` in two sizes. */
-function splitSummary({ summary }: Shape): { line: string; detail: string } {
-  const [line, ...rest] = summary.replace(/\.$/, '').split(': ')
-  const detail = rest.join(': ')
-  return { line: `${line}.`, detail: detail === '' ? '' : `${detail}.` }
 }
 
 /** Every live run, the worst first; of very many only the worst. */
