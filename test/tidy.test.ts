@@ -213,7 +213,7 @@ test('no file is longer than 350 lines', () => {
 /** Upper limits. A change that raises one says why. */
 const LIMITS = {
   files: 617,
-  lines: 78_250,
+  lines: 78_650,
   'lines of src/core': 17_000,
   'methods of WorkerStore': 36,
   'methods of Store': 57,
