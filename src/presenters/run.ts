@@ -81,8 +81,7 @@ export type RunReport = {
 }
 
 const NEEDS_ATTENTION_MAX = 10
-const AUDIT_MAX = 10
-const EXECUTIONS_MAX = 10
+const ENTRIES_MAX = 10
 /** Entries of the audit trail that decide whether `revert` is offered. */
 const REVERT_AUDIT_MAX = 50
 
@@ -109,7 +108,7 @@ export async function loadRunReport(context: AssessContext, run: Run): Promise<R
     }),
     source,
     lastStart: await loadLastStart(context, run),
-    executions: await (await store.extend(COMMAND_STORE)).executions(run.id, EXECUTIONS_MAX),
+    executions: await (await store.extend(COMMAND_STORE)).executions(run.id, ENTRIES_MAX),
     samples: isLive(run.status) ? await recentSamples(store, now) : new Map(),
     now,
   }
@@ -151,6 +150,7 @@ function runReportView(report: RunReport) {
     counts: countsView(run.counts, run.traits),
     groups: groups.map(({ group, counts }) => ({ group, ...countsView(counts, run.traits) })),
     needsAttention: needsAttention.map(targetView),
+    acknowledged: report.acknowledged,
     cause: cause && `${sentenceCase(cause)}.`,
     executions: executions.map((one) => executionView(one, run, executions)),
     audit: audit.map(auditView),
@@ -182,7 +182,7 @@ async function targetsNeedingAttention(
 
 /** Returns the newest entries, oldest first. */
 async function recentAudit(store: Store, run: Run): Promise<AuditEntry[]> {
-  const last = await store.audit({ run: run.id, newestFirst: true, limit: AUDIT_MAX })
+  const last = await store.audit({ run: run.id, newestFirst: true, limit: ENTRIES_MAX })
   if (run.traits.origin === null) return last.reverse()
   // The key of a row is in its own table.
   return Promise.all(

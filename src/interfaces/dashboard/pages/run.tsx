@@ -12,6 +12,7 @@ import {
   formatRate,
   formatRow,
   isRow,
+  plural,
   safe,
   runId,
   shortId,
@@ -135,7 +136,13 @@ function RunHead(props: { detail: RunDetail; recovery: readonly AllowedAction[] 
             severity={run.severity}
           />
         )}
-        {run.acknowledged && <StatusPill is="acknowledged" />}
+        {run.acknowledged ? (
+          <StatusPill is="acknowledged" />
+        ) : (
+          detail.acknowledged > 0 && (
+            <span class="faint">{plural(detail.acknowledged, 'target')} acknowledged</span>
+          )
+        )}
         <span class="faint">
           created <Age at={run.createdAt} />
         </span>
