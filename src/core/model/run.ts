@@ -44,6 +44,11 @@ export type Counts = {
 /** Since when a source is paused, and why. */
 export type Paused = { readonly at: Millis; readonly because: string }
 
+/** Formats a reason after the time of the pause: `: the site is down`, or ` by root@vm` where no other was given. */
+export function pauseReason({ because }: { readonly because: string }): string {
+  return because.startsWith('paused by ') ? because.slice('paused'.length) : `: ${because}`
+}
+
 /** One execution for a source. */
 export type Run = {
   readonly id: RunId

@@ -1,4 +1,5 @@
-import { formatPause, safe } from '../model/format.ts'
+import { pauseReason } from '../../../core/model/run.ts'
+import { safe } from '../model/format.ts'
 import type { Source } from '../shapes.ts'
 import { StatusPill } from './status.tsx'
 import { Age } from './text.tsx'
@@ -13,7 +14,7 @@ export function SourceState({ of: { paused, nextStartAt } }: { of: Source }) {
           <StatusPill is="paused" />
           <span class="soft small">
             <Age at={paused.since} />
-            {safe(formatPause(paused.because))}
+            {safe(pauseReason(paused))}
           </span>
         </>
       )}

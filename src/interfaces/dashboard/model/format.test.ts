@@ -3,7 +3,6 @@ import { test } from 'node:test'
 import {
   formatAge,
   formatEta,
-  formatPause,
   formatRate,
   formatTimes,
   jsonText,
@@ -98,11 +97,6 @@ test('a run that reports no pages has no pace in pages', () => {
   assert.equal(formatRate({ pages: 7, pace: { ...pace, etaSeconds: null } }), '0')
   assert.equal(formatRate({ pages: 7, pace: { ...pace, pagesPerMinute: 1235 } }), '1,235')
   assert.equal(formatRate({ pages: 7, pace: { ...pace, pagesPerMinute: 0.4 } }), '0.4')
-})
-
-test('the reason of a pause does not repeat that it is one', () => {
-  assert.equal(formatPause('paused by root@vm'), ' by root@vm')
-  assert.equal(formatPause('the site is down'), ': the site is down')
 })
 
 test('the first sentence of a summary is its heading', () => {

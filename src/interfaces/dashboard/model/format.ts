@@ -23,11 +23,6 @@ export function splitSummary(summary: string): { line: string; detail: string } 
   return { line: `${summary.slice(0, end)}.`, detail: summary.slice(end + 2) }
 }
 
-/** The reason of a pause, after its age: `: the site is down`, or ` by root@vm` where no other was given. */
-export function formatPause(because: string): string {
-  return because.startsWith('paused by ') ? because.slice('paused'.length) : `: ${because}`
-}
-
 /** `1 target`, `3 targets` */
 export function plural(count: number, one: string, many = `${one}s`): string {
   return `${formatNumber(count)} ${count === 1 ? one : many}`
