@@ -304,6 +304,7 @@ test('nothing is put into a page as markup', () => {
 const BROWSER_SAFE = [
   'src/lib/text/shell-command.ts',
   'src/core/model/time.ts',
+  'src/core/model/run.ts',
   'src/lib/text/safe-text.ts',
 ]
 

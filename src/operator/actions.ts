@@ -219,13 +219,19 @@ function keepsChanging(id: RunId): string {
   return `Run ${shortId(id)} keeps changing: look at it and try again.`
 }
 
+const REPLANNED: Readonly<Record<ReplanRequest['action'], string>> = {
+  resume: 'resumed',
+  'reset-failed': 'reset',
+  unpark: 'unparked',
+}
+
 function replanRequest(
   { actor }: ActionContext,
   run: RunId,
   action: ReplanRequest['action'],
   selection: Pick<ReplanRequest, 'statuses'> & Partial<ReplanRequest>,
 ): ReplanRequest {
-  const because = `${action} by ${actor}`
+  const because = `${REPLANNED[action]} by ${actor}`
   return { run, action, actor, because, reopen: false, dryRun: false, ...selection }
 }
 

@@ -218,7 +218,9 @@ function runActionText(name: RunAction, run: Run, isAcknowledged: boolean): Acti
         verb: origin ? 'Cancel it' : 'Cancel the run',
         about: origin
           ? `Writes the status that ${origin.table} has for cancelled, if the row is unchanged. ${OWN_PROGRAM_WORKS}`
-          : 'Its workers stop after their current page. Saved data stays. It can be reverted.',
+          : run.status === 'running'
+            ? 'Its workers stop after their current page. Saved data stays. It can be reverted.'
+            : 'No worker takes it up. Saved data stays. It can be reverted.',
         isDestructive: true,
         takesReason: true,
         call,
@@ -289,7 +291,7 @@ function runActionText(name: RunAction, run: Run, isAcknowledged: boolean): Acti
         verb: 'Delete',
         about: origin
           ? `Deletes the row from your table ${origin.table}, if it is unchanged. ${ROW_DELETION} This cannot be undone.`
-          : 'Deletes the run, its targets and its files. This cannot be reverted.',
+          : 'Deletes the run, its targets and its files.',
         isDestructive: true,
         role: 'admin',
         confirm: { text: confirm, always: true },

@@ -45,7 +45,7 @@ function allowedTargetActions(target: Target, run: Run, otherLive: Run | null): 
 /** Returns the actions that a target accepts now. `otherLive`: another live run of its source. */
 function targetActions(target: Target, run: Run, otherLive: Run | null): AllowedAction[] {
   return allowedTargetActions(target, run, otherLive).map((name) =>
-    makeAction(name, targetActionText(name, target, run), targetCommand(name, target)),
+    makeAction(name, targetActionText(name, target, run), targetCommand(name, target, run)),
   )
 }
 
@@ -98,26 +98,36 @@ function targetActionText(
         takesReason: true,
         call: { path: '/api/targets/park', body: { targets: [id] } },
       }
-    case 'rewind':
+    case 'rewind': {
+      const what = { label: 'Rewind', title: `Rewind ${key}` }
+      const cost = 'Items are not duplicated. This cannot be reverted.'
+      // A crawl goes by addresses, and only the first one is stored.
+      if (run.kind === 'crawl')
+        return {
+          ...what,
+          about: `Fetches its pages again from the first one. ${cost}`,
+          call: { ...call, body: { to: 0 } },
+        }
       return {
-        label: 'Rewind',
-        title: `Rewind ${key}`,
-        about:
-          'Continues after an earlier page and fetches the later ones again. Items are not duplicated. This cannot be reverted.',
-        fields: [
-          { name: 'to', label: 'Continue after page', initial: Math.max(0, page - 1), max: page },
-        ],
+        ...what,
+        about: `Continues after an earlier page and fetches the later ones again. ${cost}`,
+        fields: [{ name: 'to', label: 'Continue after page', initial: page - 1, max: page }],
         call,
       }
+    }
   }
 }
 
-function targetCommand(name: TargetAction, target: Target): string {
-  const { run, page, acknowledgedAt } = target
+function targetCommand(name: TargetAction, target: Target, run: Run): string {
+  const { page, acknowledgedAt } = target
   const short = targetRef(target)
   if (name === 'acknowledge')
     return unstuckCommand(name, [short], { undo: acknowledgedAt !== null })
   if (name === 'reset')
-    return unstuckCommand('reset-failed', [shortId(run)], { yes: true, target: [short] })
-  return unstuckCommand(name, [short], name === 'rewind' ? { to: Math.max(0, page - 1) } : {})
+    return unstuckCommand('reset-failed', [shortId(run.id)], { target: [short] })
+  return unstuckCommand(
+    name,
+    [short],
+    name === 'rewind' ? { to: run.kind === 'crawl' ? 0 : page - 1 } : {},
+  )
 }

@@ -28,6 +28,7 @@ import {
   formatDoneOfTotal,
 } from './format.ts'
 import { NOTHING_DONE } from './history.ts'
+import { roundRate } from './pace.ts'
 import type { ListedRun, Worker as WorkerView } from './records.ts'
 import { formatChange, formatReason } from './verdict.ts'
 import type { Verdict as VerdictView } from './results.ts'
@@ -95,7 +96,7 @@ export function browseRuns(runs: readonly ListedRun[], now: Millis): BrowseList 
       left('', barOf, 3),
       {
         ...right('PAGES/MIN', ({ pages, pace }) =>
-          pace && pages ? String(Math.round(pace.pagesPerMinute)) : '',
+          pace && pages ? String(roundRate(pace.pagesPerMinute)) : '',
         ),
         from: 100,
       },

@@ -4,7 +4,7 @@ import { newId } from '../core/model/id.ts'
 import type { UnstuckEvent } from '../core/model/event.ts'
 import type { Verdict } from '../core/model/verdict.ts'
 import { EVIDENCE } from '../testing/fixtures.ts'
-import { describeEvent, describeRecord } from './event.ts'
+import { describeEvent, describeRecord, isFailure } from './event.ts'
 
 const run = newId()
 const target = newId()
@@ -61,4 +61,16 @@ test('an event of another version is shown with its fields', () => {
   )
   assert.equal(describeRecord({ ...at, type: 'page_complete', page: 4 }), 'page_complete page=4')
   assert.match(describeRecord({ ...at, type: 'recovery', verdict: { because: 'x' } }), /because=x/)
+})
+
+test('an event that reports an error is a failure, and so is a run that did not succeed', () => {
+  assert.deepEqual(
+    [
+      { type: 'target_error', error: 'HTTP 403' },
+      { type: 'run_end', status: 'failed' },
+      { type: 'run_end', status: 'succeeded' },
+      { type: 'page_complete' },
+    ].map(isFailure),
+    [true, true, false, false],
+  )
 })

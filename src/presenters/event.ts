@@ -26,7 +26,7 @@ function eventSentence(event: UnstuckEvent): string {
     case 'run_start':
       return `new run ${shortId(event.run)} of ${event.source}`
     case 'run_planned':
-      return `run ${shortId(event.run)} is planned: ${event.targets} new targets`
+      return `run ${shortId(event.run)} is planned: ${plural(event.targets, 'new target')}`
     case 'run_end':
       return `run ${shortId(event.run)} ${event.status}`
     case 'target_error': {

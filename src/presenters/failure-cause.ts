@@ -38,7 +38,7 @@ export async function loadFailureCause(store: Store, run: Run): Promise<string |
   const named = [first, ...others].slice(0, KINDS_MAX)
   const left = items.length - named.reduce((sum, { count }) => sum + count, 0)
   const parts = [
-    ...named.map(({ count, error }) => `${count} with: ${error}`),
+    ...named.map(({ count, error }) => `${count} of them with: ${error}`),
     ...(left > 0 ? [`${left} with other errors`] : []),
   ]
   return `${what}${isPart ? `; of the first ${items.length}` : ''}: ${parts.join('; ')}`

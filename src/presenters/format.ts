@@ -3,7 +3,7 @@ import type { Severity } from '../core/decide/health.ts'
 import { countTargets, type Run, type RunProgress, type RunStatus } from '../core/model/run.ts'
 import { describeOrigin, rowName, type RunOrigin, type RunTraits } from '../core/model/traits.ts'
 import type { TargetStatus } from '../core/model/target.ts'
-import { humanizeDuration, type Millis } from '../core/model/time.ts'
+import { humanizeDuration, humanizeRange, type Millis } from '../core/model/time.ts'
 import type { Liveness } from '../core/model/worker.ts'
 import type { AuditEntry, ListedRun } from './records.ts'
 import type { Style, Span } from '../lib/text/sentence.ts'
@@ -215,10 +215,7 @@ export function percent(done: number, total: number): string {
 
 /** `8–11 min` */
 export function formatEta({ from, to }: { from: number; to: number }): string {
-  const [low, high] = [humanizeDuration(from * 1_000), humanizeDuration(to * 1_000)]
-  const [, unit] = high.split(' ')
-  if (low === high) return low
-  return low.endsWith(` ${unit}`) ? `${low.split(' ')[0]}–${high}` : `${low} – ${high}`
+  return humanizeRange(from * 1_000, to * 1_000)
 }
 
 /** `target austin (91bc4f2a)`; the id alone where the key is not known. Of a row of your own, its own id. */

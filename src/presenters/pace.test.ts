@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { computePace, type ProgressPoint } from './pace.ts'
+import { computePace, paceOf, type ProgressPoint } from './pace.ts'
 import type { Pace } from './records.ts'
+import type { Run } from '../core/model/run.ts'
 
 const MINUTE = 60_000
 
@@ -64,4 +65,41 @@ describe('the pace of a run', () => {
   for (const [what, marks, open, expected] of CASES) {
     test(what, () => assert.deepEqual(computePace(marks, open), expected))
   }
+})
+
+test('a continued run is as fast as it is now: the time it stood still does not count', () => {
+  const resumedAt = 1e12 + 9 * MINUTE
+  const run = {
+    id: 'r',
+    status: 'running',
+    kind: 'crawl',
+    startedAt: 1e12 - MINUTE,
+    resumedAt,
+    resumes: 1,
+    plannedAt: 1e12,
+    progress: null,
+    counts: {
+      pages: 284,
+      itemsNew: 0,
+      itemsUpdated: 0,
+      targets: { planned: 60, in_progress: 0, done: 140, failed: 0, stuck: 0, parked: 0 },
+    },
+  } as unknown as Run
+  const sample = (at: number, pages: number, done: number) => ({
+    at,
+    run: 'r',
+    source: 'shop',
+    pages,
+    items: 0,
+    done,
+  })
+  const before = [sample(resumedAt - 4 * MINUTE, 200, 100)]
+  const samples = (...since: ReturnType<typeof sample>[]) => new Map([['r', [...before, ...since]]])
+  const later = resumedAt + 21_000
+  assert.equal(paceOf(samples(), run, later), null, 'not known yet')
+  assert.deepEqual(paceOf(samples(sample(resumedAt + 1_000, 204, 100)), run, later), {
+    pagesPerMinute: 240,
+    itemsPerMinute: 0,
+    etaSeconds: { from: 26, to: 35 },
+  })
 })

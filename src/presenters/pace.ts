@@ -32,8 +32,8 @@ export function computePace(points: readonly ProgressPoint[], open: number | nul
   const grown = (read: (mark: ProgressPoint) => number): number =>
     Math.max(0, read(last) - read(first))
   return {
-    pagesPerMinute: rounded(grown(({ pages }) => pages) / minutes),
-    itemsPerMinute: rounded(grown(({ items }) => items) / minutes),
+    pagesPerMinute: roundRate(grown(({ pages }) => pages) / minutes),
+    itemsPerMinute: roundRate(grown(({ items }) => items) / minutes),
     etaSeconds: eta(
       open,
       grown(({ done }) => done),
@@ -51,7 +51,7 @@ function eta(open: number | null, done: number, seconds: number): Pace['etaSecon
 }
 
 /** Slow runs have paces below one. */
-function rounded(rate: number): number {
+export function roundRate(rate: number): number {
   return rate >= 10 ? Math.round(rate) : Math.round(rate * 10) / 10
 }
 
@@ -71,7 +71,9 @@ export async function recentSamples(store: Store, now: Millis): Promise<RecentSa
 /** How fast a run goes now; null for one that is not at work, or while too little is known. */
 export function paceOf(samples: RecentSamples, run: Run, now: Millis): Pace | null {
   if (run.status !== 'running') return null
-  const own = samples.get(run.id) ?? []
+  // A continued run stood still before: its pace begins with the first sample after that.
+  const since = run.resumedAt ?? 0
+  const own = (samples.get(run.id) ?? []).filter(({ at }) => at >= since)
   return computePace(
     [...initialMarks(samples, run, now), ...own, markOf(run, now)],
     remainingTargets(run),

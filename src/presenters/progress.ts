@@ -30,7 +30,7 @@ import {
   progressBar,
   knownTime,
 } from './format.ts'
-import { paceOf, recentSamples } from './pace.ts'
+import { paceOf, recentSamples, roundRate } from './pace.ts'
 import type { PresentedList } from './presented.ts'
 import type { Pace } from './records.ts'
 import { countsView, runView } from './view.ts'
@@ -140,7 +140,7 @@ function rates({ counts, startedAt, finishedAt }: Run, pace: Pace | null): strin
   // A wrapped command may report targets alone.
   const rate = counts.pages > 0 ? (pace?.pagesPerMinute ?? mean) : null
   const eta = pace?.etaSeconds ? [`about ${formatEta(pace.etaSeconds)} left`] : []
-  return [...(rate === null ? [] : [`${Math.round(rate)} pages/min`]), ...eta]
+  return [...(rate === null ? [] : [`${roundRate(rate)} pages/min`]), ...eta]
 }
 
 function sharesTable(header: string, rows: readonly (readonly [string, number])[]): Table {

@@ -224,7 +224,7 @@ function summarize(
       `${plural(isDone ? applied : planned, 'verdict')} ${isDone ? '' : 'would be '}applied.`,
     isDone && late > 0 && `${late} not applied: changed meanwhile.`,
     ...describeProcesses(processes),
-    attention > 0 && `${attention} ${attention === 1 ? 'needs' : 'need'} attention.`,
+    attention > 0 && `${attention} ${attention === 1 ? 'needs' : 'need'} a decision.`,
   ]
   return parts.filter((part) => part !== false).join(' ')
 }
@@ -331,7 +331,7 @@ function attentionSections(attention: readonly VerdictView[]): Section[] {
   )
   return [
     {
-      heading: 'Needs attention',
+      heading: 'Needs a decision',
       sentences: [
         ...verdictList(attention, '`--json`'),
         ...(canClean ? [['`unstuck clean` marks dead runs.']] : []),

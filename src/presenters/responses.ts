@@ -11,6 +11,7 @@ import type {
   Counts,
   Item,
   ListedRun,
+  Rate,
   Run,
   Source,
   Target,
@@ -278,6 +279,8 @@ export type Series = {
   readonly stepSeconds: number
   readonly points: readonly {
     readonly at: Timestamp
+    /** Over how much of the step it was counted: a run begins and ends within one. */
+    readonly measuredSeconds: Rate
     readonly pages: number | null
     readonly items: number | null
     readonly recoveries: number
@@ -302,6 +305,8 @@ export type LogPage = {
   readonly lines: readonly {
     readonly at: Timestamp | null
     readonly stream: 'out' | 'err' | 'event'
+    /** The event reports an error, or a run that did not succeed. */
+    readonly failure?: true
     /** What was printed, or an event as a sentence. */
     readonly text: string
     /** The event as its journal has it: `page_complete key=ca/la page=3`. Null for what was printed. */

@@ -196,6 +196,8 @@ export type RunDetail = Presented & {
   })[]
   /** Targets that are stuck, parked or failed, some of each. */
   readonly needsAttention: readonly Target[]
+  /** How many of its targets an operator acknowledged. */
+  readonly acknowledged: number
   /** Why it failed, in a sentence; null for any other run. */
   readonly cause: string | null
   /** Lives of its command, newest first; none for a crawl. */

@@ -1,3 +1,4 @@
+import { auditSentence } from './history.ts'
 import { worstSeverity } from '../core/decide/health.ts'
 import { COMMAND_STORE, type Execution } from '../features/commands/store/store.ts'
 import { shortId } from '../core/model/id.ts'
@@ -84,8 +85,7 @@ export type RunReport = {
 }
 
 const NEEDS_ATTENTION_MAX = 10
-const AUDIT_MAX = 10
-const EXECUTIONS_MAX = 10
+const ENTRIES_MAX = 10
 /** Entries of the audit trail that decide whether `revert` is offered. */
 const REVERT_AUDIT_MAX = 50
 
@@ -114,7 +114,7 @@ export async function loadRunReport(context: AssessContext, run: Run): Promise<R
     }),
     source,
     lastStart: await loadLastStart(context, run),
-    executions: await (await store.extend(COMMAND_STORE)).executions([run.id], EXECUTIONS_MAX),
+    executions: await (await store.extend(COMMAND_STORE)).executions([run.id], ENTRIES_MAX),
     samples: isLive(run.status) ? await recentSamples(store, now) : new Map(),
     now,
   }
@@ -156,6 +156,7 @@ function runReportView(report: RunReport) {
     counts: countsView(run.counts, run.traits),
     groups: groups.map(({ group, counts }) => ({ group, ...countsView(counts, run.traits) })),
     needsAttention: needsAttention.map(targetView),
+    acknowledged: report.acknowledged,
     cause: cause && `${sentenceCase(cause)}.`,
     executions: executions.map((one) => executionView(one, run, executions)),
     audit: audit.map(auditView),
@@ -183,7 +184,7 @@ async function targetsNeedingAttention(store: Store, run: Run): Promise<Target[]
 
 /** Returns the newest entries, oldest first. */
 async function recentAudit(store: Store, run: Run): Promise<AuditEntry[]> {
-  const last = await store.audit({ run: run.id, newestFirst: true, limit: AUDIT_MAX })
+  const last = await store.audit({ run: run.id, newestFirst: true, limit: ENTRIES_MAX })
   if (run.traits.origin === null) return last.reverse()
   // The key of a row is in its own table.
   return Promise.all(
@@ -338,15 +339,9 @@ function attention({ run, needsAttention, acknowledged }: RunReport): Section {
 function auditSection({ run, audit, now }: RunReport): Section {
   return {
     heading: 'History',
-    sentences: audit.map((entry): Sentence => {
-      const what =
-        entry.target === null || !run.traits.hasTargets
-          ? 'the run'
-          : (entry.key ?? `target ${shortId(entry.target)}`)
-      return [
-        { text: formatAgo(entry.at, now), style: 'dim' },
-        `  ${entry.action} ${what}, by ${entry.actor}: ${entry.because}.`,
-      ]
+    sentences: audit.map((entry) => {
+      const isRun = entry.target === null || !run.traits.hasTargets
+      return auditSentence(entry, now, isRun ? 'the run' : (entry.key ?? shortId(entry.target!)))
     }),
   }
 }

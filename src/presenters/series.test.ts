@@ -91,6 +91,16 @@ test('a live run that stands still goes on doing so until now; one that has ende
   assert.deepEqual(pagesOf(moved, long), nulls(6), 'there are no more samples')
 })
 
+test('a step says how much of it was measured: a young run began within one', () => {
+  const young = run(2, T0 + 45_000)
+  const samples = [sample(0.8, 50, young), sample(1, 246, young), sample(1.25, 500, young)]
+  const measured = (of: Sample[]) =>
+    buildSeries(of, [], SPAN, ENDED).map(({ measuredMs }) => measuredMs / 1_000)
+  assert.deepEqual(measured(samples), [15, 15, 0, 0, 0, 0])
+  const old = [sample(0, 1), sample(1, 9), sample(2, 9)]
+  assert.deepEqual(measured([...samples, ...old]), [60, 60, 0, 0, 0, 0], 'beside an older run')
+})
+
 test('items go as pages do, and recoveries into their steps', () => {
   const recoveries = [
     { at: T0 + 60_000, count: 2 },
@@ -99,8 +109,15 @@ test('items go as pages do, and recoveries into their steps', () => {
     { at: T0 + 6 * MINUTE, count: 5 },
   ]
   const points = buildSeries([sample(0, 0), sample(1, 2)], recoveries, SPAN, ENDED)
-  assert.deepEqual(points[0], { at: T0, pages: 2, items: 20, recoveries: 0 })
-  assert.deepEqual(points[1], { at: T0 + MINUTE, pages: null, items: null, recoveries: 3 })
+  const measuredMs = MINUTE
+  assert.deepEqual(points[0], { at: T0, measuredMs, pages: 2, items: 20, recoveries: 0 })
+  assert.deepEqual(points[1], {
+    at: T0 + MINUTE,
+    measuredMs: 0,
+    pages: null,
+    items: null,
+    recoveries: 3,
+  })
   assert.equal(
     points.reduce((sum, { recoveries }) => sum + recoveries, 0),
     3,
@@ -174,6 +191,13 @@ describe('a run is shown from its start to its end', () => {
       sampled.slice(0, 3).map(({ pages }) => pages),
       [3, 87, 0],
     )
+  })
+
+  test('the last step says how long it is, so that its rate is no higher than the others', () => {
+    const short = runOf(14_400, 288)
+    const range = runRange(short, WEEK, DAY_LATER)
+    const last = buildShortSeries([], [], range, short, DAY_LATER).at(-1)!
+    assert.deepEqual([last.measuredMs, last.pages], [1_400, 28])
   })
 
   test('one that was rewound has no negative pace', () => {

@@ -26,6 +26,8 @@ export type SeriesRange = {
 
 export type SeriesPoint = {
   readonly at: Millis
+  /** How much of the step was measured: the first and the last one may be part of a step, or a little longer. */
+  readonly measuredMs: number
   /** Done within the step; null if there is no sample around it, which is not the same as 0. */
   readonly pages: number | null
   readonly items: number | null
@@ -97,11 +99,17 @@ export function buildShortSeries(
     return Math.round(read(before) + share * (read(after) - read(before)))
   }
   const endOf = (at: Millis): Millis =>
-    at + range.stepMs < range.until ? at + range.stepMs : Math.max(end, range.until)
+    at + range.stepMs < range.until ? at + range.stepMs : Math.max(end, at + 1)
   return emptySteps(range, recoveries).map((step) => {
+    const until = endOf(step.at)
     const added = (read: (mark: Mark) => number): number =>
-      Math.max(0, countAt(endOf(step.at), read) - countAt(step.at, read))
-    return { ...step, pages: added(({ pages }) => pages), items: added(({ items }) => items) }
+      Math.max(0, countAt(until, read) - countAt(step.at, read))
+    return {
+      ...step,
+      measuredMs: until - step.at,
+      pages: added(({ pages }) => pages),
+      items: added(({ items }) => items),
+    }
   })
 }
 
@@ -111,6 +119,7 @@ type RecoveryCount = { readonly at: Millis; readonly count: number }
 function emptySteps({ since, until, stepMs }: SeriesRange, recoveries: readonly RecoveryCount[]) {
   const steps = Array.from({ length: Math.round((until - since) / stepMs) }, (_, n) => ({
     at: since + n * stepMs,
+    measuredMs: 0,
     pages: null as number | null,
     items: null as number | null,
     recoveries: 0,
@@ -149,6 +158,7 @@ export function buildSeries(
     }
   }
   const last = new Map<RunId, LastSample>()
+  const measured = new Map<RunId, { step: object; ms: number }>()
   const wasIdle = ({ sample, since }: LastSample, until: Millis): boolean =>
     sample.at - since >= IDLE_AFTER_MS - IDLE_SLACK_MS - stepMs &&
     until - sample.at <= IDLE_SAMPLE_GAP_MS + stepMs
@@ -166,6 +176,10 @@ export function buildSeries(
     // The time between two samples is unknown: the middle is close enough.
     const step = stepAt((from + sample.at) / 2)
     if (!step) continue
+    const own = measured.get(sample.run)
+    const ms = sample.at - from + (own?.step === step ? own.ms : 0)
+    measured.set(sample.run, { step, ms })
+    step.measuredMs = Math.min(stepMs, Math.max(step.measuredMs, ms))
     step.pages = (step.pages ?? 0) + Math.max(0, sample.pages - before.pages)
     step.items = (step.items ?? 0) + Math.max(0, sample.items - before.items)
   }
@@ -174,7 +188,8 @@ export function buildSeries(
     // The last minute is not sampled yet.
     if (seen && wasIdle(seen, live.now)) markSampled(seen.sample.at, live.now - MINUTE_MS)
   }
-  return steps
+  const isIdle = ({ pages, measuredMs }: SeriesPoint) => pages !== null && measuredMs === 0
+  return steps.map((step) => (isIdle(step) ? { ...step, measuredMs: stepMs } : step))
 }
 
 /** The last sample of a run, and since when its counts are unchanged. */

@@ -1,7 +1,7 @@
 import { REAL_CLOCK } from '../core/host/clock.ts'
 import { withRetry } from '../core/store/open.ts'
 import { runName } from '../core/model/traits.ts'
-import type { Paused, Run } from '../core/model/run.ts'
+import { pauseReason, type Paused, type Run } from '../core/model/run.ts'
 import type { SourceLock } from '../core/model/source-lock.ts'
 import { iso, type Millis } from '../core/model/time.ts'
 import { isLost } from '../core/recovery/assess.ts'
@@ -68,7 +68,7 @@ export function describeState(
   now: Millis,
 ): string | null {
   const parts = [
-    paused && `paused ${formatAgo(paused.at, now)}: ${paused.because}`,
+    paused && `paused ${formatAgo(paused.at, now)}${pauseReason(paused)}`,
     nextStartAt !== null &&
       `next start ${formatIn(nextStartAt, now)}${paused ? ' if unpaused' : ''}`,
   ].filter(Boolean)
@@ -119,7 +119,7 @@ export function pausedSentences(states: readonly SourceState[], now: Millis): Se
     paused
       ? [
           [
-            `Paused: ${source}, ${formatAgo(paused.at, now)}: ${paused.because}. End it with \`${unstuckCommand('unpause', [source])}\`.`,
+            `Paused: ${source}, ${formatAgo(paused.at, now)}${pauseReason(paused)}. End it with \`${unstuckCommand('unpause', [source])}\`.`,
           ],
         ]
       : [],

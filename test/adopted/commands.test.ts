@@ -210,7 +210,7 @@ test('a verdict blocked by an unmapped status is reported with that reason by ev
   assert.equal(recovered.code, 3)
   assert.match(
     recovered.stdout,
-    new RegExp(`Needs attention[^]*fail run tenders:1 [^]*${tender}: map`),
+    new RegExp(`Needs a decision[^]*fail run tenders:1 [^]*${tender}: map`),
   )
   assert.match(explained.stdout, new RegExp(`What would change it\n- ${course}\\.\n`))
   assert.match(checked.stdout, new RegExp(`^clean: .* it cannot be ended here\\. ${course}\\.`))

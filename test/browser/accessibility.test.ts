@@ -50,7 +50,7 @@ describe('the dashboard is accessible', { skip: noChromium }, () => {
       ['recover', '/', 'Recover', 'would be applied'],
       ['clean', '/recovery', 'Clean 1 dead run', 'would be marked'],
       ['delete', `/runs/${runs.failed}`, 'Delete', 'to confirm'],
-      ['rewind', `/targets/${targets.done}`, 'Rewind', 'Continue after page'],
+      ['rewind', `/targets/${targets.done}`, 'Rewind', 'would be rewound'],
       ['plan again', '/dead-letters', /^Plan all/, 'would be put back'],
     ] as const) {
       await tab.go(path)

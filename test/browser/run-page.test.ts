@@ -62,12 +62,12 @@ describe('the page of a run', { skip: noChromium }, () => {
   test('whose workers are all lost counts no target as worked on, and names no workers', async () => {
     await using tab = await open(site.showcase.runs.orphaned)
     const { page } = tab
-    await page.getByText('What is in progress is held by lost workers.').waitFor()
+    await page.getByText('No live worker holds what is in progress.').waitFor()
     await tab.go('/')
     const owner = (source: string) =>
       page.getByRole('row').filter({ hasText: source }).getByRole('cell').last()
-    assert.equal(await owner('yellow-pages').innerText(), 'lost workers')
-    assert.equal(await owner('tenders-eu').innerText(), 'workers')
+    assert.equal(await owner('yellow-pages').innerText(), 'no live worker')
+    assert.equal(await owner('tenders-eu').innerText(), 'its workers')
     for (const source of ['hotel-prices', 'product-reviews', 'job-board'])
       assert.equal(await owner(source).innerText(), 'no owner')
   })
@@ -87,6 +87,22 @@ describe('the page of a run', { skip: noChromium }, () => {
       .first()
       .waitFor()
     assert.doesNotMatch(await why.innerText(), /leave/)
+  })
+
+  test('that is deleted gives way to the list of runs, under the result', async () => {
+    await using tab = await open(site.showcase.runs.failed)
+    const { page } = tab
+    await page.getByRole('button', { name: 'Delete' }).click()
+    const dialog = page.getByRole('dialog')
+    const word = await dialog.locator('code.keys').innerText()
+    await dialog.getByRole('textbox', { name: /to confirm/ }).fill(word)
+    await dialog.getByRole('button', { name: 'Delete' }).click()
+    await dialog.getByText(/is deleted\./).waitFor()
+    await page.waitForURL(/\/runs$/)
+    await dialog.getByRole('button', { name: 'Close' }).last().click()
+    await page.getByRole('heading', { name: 'Runs', level: 1 }).waitFor()
+    assert.equal(await page.getByRole('alert').count(), 0)
+    assert.deepEqual(tab.errors, [])
   })
 })
 

@@ -69,7 +69,9 @@ async function openRecoveryDialog({ page }: Tab): Promise<void> {
     .getByRole('button', { name: /^Recover/ })
     .first()
     .click()
-  await page.locator('dialog[open]').waitFor()
+  const dialog = page.locator('dialog[open]')
+  await dialog.waitFor()
+  await dialog.getByText('would be applied').first().waitFor()
 }
 
 mkdirSync(out, { recursive: true })

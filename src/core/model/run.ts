@@ -48,6 +48,11 @@ export type Paused = { readonly at: Millis; readonly because: string }
 /** Null is unknown: a row of a user's own table may have one of both. */
 export type RunProgress = { readonly done: number | null; readonly total: number | null }
 
+/** Formats a reason after the time of the pause: `: the site is down`, or ` by root@vm` where no other was given. */
+export function pauseReason({ because }: { readonly because: string }): string {
+  return because.startsWith('paused by ') ? because.slice('paused'.length) : `: ${because}`
+}
+
 /** One execution for a source. */
 export type Run = {
   readonly id: RunId

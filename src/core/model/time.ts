@@ -41,6 +41,18 @@ export function humanizeDuration(ms: number): string {
   return `${Math.round(ms / 86_400_000)} days`
 }
 
+const UNIT_MS: Readonly<Record<string, number>> = { s: 1e3, min: 6e4, h: 3.6e6, days: 8.64e7 }
+
+/** Formats an estimate: `12–18 min`, `50 min – 3 h`, `2 h` when both are about that. */
+export function humanizeRange(fromMs: number, toMs: number): string {
+  const [low, high] = [humanizeDuration(fromMs), humanizeDuration(toMs)]
+  const unit = high.split(' ')[1]!
+  const unitMs = UNIT_MS[unit] ?? 1
+  if (fromMs < unitMs && !low.endsWith(` ${unit}`)) return `${low} – ${high}`
+  const from = Math.round(fromMs / unitMs)
+  return `${from} ${unit}` === high ? high : `${from}–${high}`
+}
+
 /** Formats a moment in the past for a sentence: `just now`, `4 s ago`. */
 export function humanizeAgo(ms: number): string {
   return ms < 1_000 ? 'just now' : `${humanizeDuration(ms)} ago`

@@ -5,7 +5,7 @@ import { realFolder } from '../../lib/files/data-folder.ts'
 import type { LogPage } from '../../presenters/responses.ts'
 import type { JournalEntry } from './reader.ts'
 import { searchJournals } from './search.ts'
-import { describeRecord, recordFacts } from '../../presenters/event.ts'
+import { describeRecord, isFailure, recordFacts } from '../../presenters/event.ts'
 
 /** The clocks of database and worker may differ. */
 const CLOCK_SLACK_MS = 60_000
@@ -34,6 +34,7 @@ function toLine(entry: JournalEntry & { readonly time: string }): LogPage['lines
   return {
     at: entry.time,
     stream: 'event',
+    ...(isFailure(entry) && { failure: true as const }),
     text: harmless(describeRecord(entry)),
     raw: harmless(recordFacts(facts)),
   }

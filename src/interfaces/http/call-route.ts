@@ -166,7 +166,8 @@ type Sections = { sections: readonly { readonly sentences: readonly string[] }[]
 function summarizeResult(result: unknown): string {
   if (result instanceof HttpError) return result.message
   if (typeof result !== 'object' || result === null) return 'Done.'
-  const { sections, ...rest } = result as Record<string, unknown> & Partial<Sections>
+  const { summary, sections, ...rest } = result as Record<string, unknown> & Partial<Sections>
+  if (typeof summary === 'string') return summary
   if (sections) return sections.flatMap(({ sentences }) => sentences).join(' ')
   const counts = Object.entries(rest).flatMap(([name, value]) => {
     if (typeof value === 'number') return [`${name}: ${value}`]

@@ -177,7 +177,7 @@ describe('explain', { concurrency: 2 }, () => {
     assert.match(ended['What is known']!, /^It ended (?:just now|\d{1,2} s ago)\./)
     assert.equal(
       ended['Cause'],
-      '1 target failed, 1 parked: 1 with: HTTP 500; 1 with: it took down 3 workers.',
+      '1 target failed, 1 parked: 1 of them with: HTTP 500; 1 of them with: it took down 3 workers.',
     )
     assert.match(ended['What to do']!, /`unstuck reset-failed \w{8}`: failed targets/)
     assert.match(ended['What to do']!, /`unstuck unpark --run=\w{8}`: parked and stuck/)

@@ -294,7 +294,7 @@ describe('recover', { concurrency: 2 }, () => {
     )
     const { stdout } = await ctx.cli(['recover', '--yes'], 3)
     assert.match(stdout, /^- hold target a \(\w{8}\) of directory \(in progress → stuck\)/m)
-    assert.match(stdout, /^Needs attention\n- abandon run \w{8} of forgotten/m)
+    assert.match(stdout, /^Needs a decision\n- abandon run \w{8} of forgotten/m)
     assert.match(stdout, /^`unstuck clean` marks dead runs\.$/m)
     const held = (await ctx.store.target(crawl.ca))!
     assert.equal(held.status, 'stuck')
@@ -309,7 +309,7 @@ describe('recover', { concurrency: 2 }, () => {
     await ctx.database.advanceClock(25 * HOUR_MS)
     const { stdout } = await ctx.cli(['recover', '--dry-run'], 3)
     assert.match(stdout, /^Would be applied\n- abandon run \w{8} of forgotten/m)
-    assert.doesNotMatch(stdout, /Needs attention/)
+    assert.doesNotMatch(stdout, /Needs a decision/)
     const { applied } = await ctx.json(['recover'])
     assert.deepEqual([applied, (await ctx.store.run(dead))!.status], [1, 'abandoned'])
   })

@@ -124,9 +124,7 @@ export function ActionDialog(props: {
           {isReady && mustTypeConfirmation(action, shown.count) && (
             <TextField value={typed} onInput={setTyped}>
               Type <code class="keys">{safe(action.confirm.text)}</code> to confirm
-              {action.confirm.always
-                ? ': this cannot be reverted'
-                : `: it is about ${formatNumber(shown.count)}`}
+              {!action.confirm.always && `: it is about ${formatNumber(shown.count)}`}
             </TextField>
           )}
         </div>

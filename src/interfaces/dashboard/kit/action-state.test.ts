@@ -9,6 +9,8 @@ import {
   describeDifference,
   describeError,
   isConfirmed,
+  mainAction,
+  narrowRecovery,
   nextState,
   actTogether,
   type ActionError,
@@ -178,4 +180,16 @@ test('several targets are parked with one call', () => {
   assert.deepEqual(actTogether([park('a')]), park('a'))
   const both = actTogether([park('a'), park('b')])!
   assert.deepEqual([both.title, both.call.body], ['Park 2 targets', { targets: ['a', 'b'] }])
+})
+
+test('one button stands out: the first thing to do, not each that continues something', () => {
+  const main = (...names: AllowedAction['name'][]) => mainAction(names.map((name) => ({ name })))
+  assert.equal(main('resume', 'retry', 'unpause'), 'unpause')
+  assert.equal(main('resume', 'reset-failed', 'unpark', 'retry'), 'reset-failed')
+  assert.equal(main('cancel', 'pause'), undefined)
+})
+
+test('the recovery of one source is that which the server offers for it', () => {
+  const source = 'flights & hotels'
+  assert.deepEqual(narrowRecovery(recoverAction({}), source), recoverAction({ sources: [source] }))
 })

@@ -1,4 +1,4 @@
-import { shellWord } from '../../../lib/text/shell-command.ts'
+import { shellWord, unstuckCommand } from '../../../lib/text/shell-command.ts'
 import { plural } from '../model/format.ts'
 import type { ActionResult, AllowedAction, AssessedRun, Verdict } from '../shapes.ts'
 
@@ -82,6 +82,35 @@ export function describeError(error: ActionError, wasActing: boolean): string {
       ? ` Try again ${retryAfter === null ? 'in a moment' : `in ${retryAfter} s`}.`
       : ''
   return `${wasActing ? 'Nothing was done. ' : ''}${message}${again}`
+}
+
+/** Returns the recovery of one source, from that of all. */
+export function narrowRecovery(action: AllowedAction, source: string): AllowedAction {
+  return {
+    ...action,
+    call: {
+      ...action.call,
+      body: { ...action.call.body, sources: [source] },
+      preview: `/api/recovery?${new URLSearchParams({ source })}`,
+    },
+    command: unstuckCommand('recover', [], { yes: true, source: [source] }),
+  }
+}
+
+/** What helps first, in this order. */
+const MAIN_ACTIONS: readonly AllowedAction['name'][] = [
+  'recover',
+  'unpause',
+  'reset-failed',
+  'unpark',
+  'reset',
+  'resume',
+  'run-now',
+]
+
+/** Returns the one action whose button stands out. */
+export function mainAction(actions: readonly Pick<AllowedAction, 'name'>[]) {
+  return MAIN_ACTIONS.find((main) => actions.some(({ name }) => name === main))
 }
 
 /** A verdict, or a run that is cleaned or kept. */

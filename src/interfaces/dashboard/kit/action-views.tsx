@@ -8,7 +8,7 @@ import { CopyCommand } from './copy.tsx'
 import { Icon } from './icon.tsx'
 import { Link } from './link.tsx'
 import { loadSample } from './perform.ts'
-import { Text } from './text.tsx'
+import { Prose, Text } from './text.tsx'
 
 /** Without a preview there is nothing to confirm. */
 export function PreviewFailedView({ error, retry }: { error: string; retry: () => void }) {
@@ -40,7 +40,9 @@ export function PreviewView(props: {
         </div>
       )}
       <p class="row dialog-said" role="status">
-        <Text value={shown.summary} />
+        <bdi>
+          <Prose text={shown.summary} />
+        </bdi>
       </p>
       {changes.length > 0 && <Changes of={changes} more={more} />}
       <Processes of={shown.processes ?? []} />
@@ -51,7 +53,7 @@ export function PreviewView(props: {
           <summary>
             {shown.resumable
               ? `${plural(kept.length, 'run')} kept: they can be resumed`
-              : `Needs attention: ${formatNumber(kept.length + moreKept)}`}
+              : `Needs a decision: ${formatNumber(kept.length + moreKept)}`}
           </summary>
           <Changes of={kept} more={moreKept} />
         </details>
@@ -99,7 +101,7 @@ function RunList({ of }: { of: NonNullable<ActionResult['runs']> }) {
           <Link to={`/runs/${run}`} class="entry-what">
             run {shortId(run)}
           </Link>
-          {refused === null ? plural(targets, 'target') : <Text value={`refused: ${refused}`} />}
+          {refused === null ? plural(targets, 'target') : <Prose text={`refused: ${refused}`} />}
         </li>
       ))}
       {left > 0 && <li class="faint">And {plural(left, 'more run')}.</li>}
@@ -121,7 +123,9 @@ export function ResultView(props: {
         <span class={`disc ${count > 0 ? 'tone-good' : 'tone-quiet'}`}>
           <Icon name={count > 0 ? 'check' : 'dash'} size={20} />
         </span>
-        <Text value={summary} />
+        <bdi>
+          <Prose text={summary} />
+        </bdi>
       </p>
       {changes.length > 0 && <Changes of={changes} more={more} />}
       <Processes of={result.processes ?? []} />

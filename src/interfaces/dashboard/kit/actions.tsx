@@ -1,7 +1,9 @@
 import { observable, useObserved } from '../observable.ts'
 import { safe } from '../model/format.ts'
+import { navigate, useLocation } from '../router.ts'
 import { useHasRole } from '../session.ts'
 import type { AllowedAction } from '../shapes.ts'
+import { mainAction } from './action-state.ts'
 import { ActionDialog } from './action-dialog.tsx'
 import { Button, type ButtonKind } from './button.tsx'
 import type { IconName } from './icon.tsx'
@@ -23,18 +25,23 @@ export function useCompletedActions(): number {
 /** The one dialog of the app. */
 export function ActionHost() {
   const action = useObserved(current)
+  const { page } = useLocation()
   if (!action) return null
   return (
     <ActionDialog
       action={action}
       onClose={() => current.set(null)}
-      onDone={() => completedActions.set(completedActions.get() + 1)}
+      onDone={() => {
+        // The page of a deleted run is gone: the list of runs takes its place below the result.
+        if (action.name === 'delete' && page.name === 'run') navigate('/runs', { replace: true })
+        completedActions.set(completedActions.get() + 1)
+      }}
     />
   )
 }
 
 const BUTTONS: Readonly<Record<AllowedAction['name'], readonly [IconName, ButtonKind?]>> = {
-  resume: ['play', 'primary'],
+  resume: ['play'],
   'reset-failed': ['again'],
   unpark: ['play'],
   acknowledge: ['check'],
@@ -43,16 +50,16 @@ const BUTTONS: Readonly<Record<AllowedAction['name'], readonly [IconName, Button
   fail: ['stop'],
   cancel: ['stop'],
   delete: ['trash', 'danger'],
-  reset: ['again', 'primary'],
+  reset: ['again'],
   park: ['parked'],
   rewind: ['undo'],
-  recover: ['bolt', 'primary'],
+  recover: ['bolt'],
   clean: ['broom'],
   'replan-dead-letters': ['again'],
   enqueue: ['again'],
   pause: ['pause'],
-  unpause: ['play', 'primary'],
-  'run-now': ['play', 'primary'],
+  unpause: ['unpause'],
+  'run-now': ['play'],
 }
 
 /** The actions that the server lists, as far as the user's role allows them. */
@@ -61,18 +68,20 @@ export function ActionButtons(props: {
   size?: 'small' | 'large'
 }) {
   const { actions, size = 'normal' } = props
+  const main = mainAction(actions)
   const roles = { operator: useHasRole('operator'), admin: useHasRole('admin') }
   return (
     <>
       {actions
         .filter(({ role }) => roles[role])
         .map((action) => {
-          const [icon, kind = 'plain'] = BUTTONS[action.name]
+          const [icon, ownKind = 'plain'] = BUTTONS[action.name]
+          const kind = size !== 'small' && action.name === main ? 'primary' : ownKind
           return (
             <Button
               key={action.title}
               icon={icon}
-              kind={size === 'small' && kind === 'primary' ? 'plain' : kind}
+              kind={kind}
               size={size}
               onClick={() => openAction(action)}
             >

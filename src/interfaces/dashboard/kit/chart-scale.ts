@@ -88,20 +88,17 @@ export function measuredRanges(points: readonly ChartPoint[]): number[][] {
   return found
 }
 
-/** The newest value, unless it is older than two steps, the highest one, and the mean. */
+/** The newest value, unless it is older than two steps, and the highest one, unless that is 0. */
 export function currentAndPeak(points: readonly ChartPoint[]): {
   readonly now: number | null
   readonly peak: ChartPoint | null
-  readonly mean: number | null
 } {
   const now = points.slice(-3).findLast(({ value }) => value !== null)?.value ?? null
   let peak: ChartPoint | null = null
   for (const point of points) {
-    if (point.value !== null && point.value > (peak?.value ?? -Infinity)) peak = point
+    if (point.value !== null && point.value > (peak?.value ?? 0)) peak = point
   }
-  const values = points.flatMap(({ value }) => (value === null ? [] : [value]))
-  const sum = values.reduce((total, value) => total + value, 0)
-  return { now, peak, mean: values.length === 0 ? null : sum / values.length }
+  return { now, peak }
 }
 
 /** The point under a pointer; null when there is none. */

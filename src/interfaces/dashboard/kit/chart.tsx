@@ -17,7 +17,6 @@ const TOP = 8
 const RIGHT = 6
 const DIGIT_WIDTH = 6.6
 const TIME_ROOM = 76
-const DAY_MS = 86_400_000
 const ONLY_POINT_ROOM_MS = 5 * 60_000
 
 type ChartProps = {
@@ -27,22 +26,26 @@ type ChartProps = {
   readonly points: readonly ChartPoint[]
   readonly kind: 'area' | 'bars'
   readonly height?: number
-  /** Nothing will be added: the mean is shown, not the newest value. */
+  /** Shown in place of the newest value: null if it is not known. */
+  readonly current?: number | null | undefined
+  /** Nothing will be added: `current` is the mean. */
   readonly isOver?: boolean
 }
 
 /** Values over time, from 0, which a pointer and arrow keys read; a screen reader gets a table. */
-export function Chart({ label, unit, points, kind, height = 132, isOver = false }: ChartProps) {
+export function Chart(props: ChartProps) {
+  const { label, unit, points, kind, height = 132, isOver = false } = props
   const id = useId()
   const frame = useRef<HTMLDivElement>(null)
   const width = useWidth(frame)
   const [at, setAt] = useState<string | null>(null)
   const plot = useMemo(() => layOut(points, kind, width, height), [points, kind, width, height])
-  const { now, peak, mean } = useMemo(() => currentAndPeak(points), [points])
-  const current = isOver ? mean : now
+  const { now, peak } = useMemo(() => currentAndPeak(points), [points])
+  const current = props.current === undefined ? now : props.current
+  const isEmpty = points.every(({ value }) => value === null)
   const found = at === null ? -1 : points.findIndex((point) => point.at === at)
   const probe = found === -1 ? null : found
-  const isLong = spanOf(points) > DAY_MS
+  const isLong = isOverMidnight(points)
   const probed = probe === null ? null : points[probe]!
 
   const probeAt = (event: PointerEvent) => {
@@ -64,7 +67,8 @@ export function Chart({ label, unit, points, kind, height = 132, isOver = false 
         <span class="strong">{label}</span>
         <span class="soft">
           {isOver && 'mean '}
-          <b>{current === null ? '–' : valueLabel(current)}</b> {unit}
+          <b>{current === null ? '–' : valueLabel(current)}</b>{' '}
+          {unit !== label.toLowerCase() && unit}
         </span>
         <span class="faint small to-end" role="status">
           {probed ? reading(probed, unit, isLong) : peak && `peak ${reading(peak, '', isLong)}`}
@@ -84,7 +88,7 @@ export function Chart({ label, unit, points, kind, height = 132, isOver = false 
         onBlur={() => setAt(null)}
       >
         <ChartPlot plot={plot} probe={probe} />
-        {peak === null && <p class="chart-none">No samples in this time yet</p>}
+        {isEmpty && <p class="chart-none">No samples in this time yet</p>}
       </div>
       <p id={id} class="visually-hidden">
         {describe(points, unit)} Arrow keys read single values.
@@ -134,10 +138,11 @@ function layOut(
   const [right, bottom] = [Math.max(left + 1, width - RIGHT), height - AXIS_HEIGHT]
   const times = points.map(({ at }) => Date.parse(at))
   // A single point stands in the middle.
-  const room = times.length === 1 ? ONLY_POINT_ROOM_MS : 0
-  const [from, until] = [(times[0] ?? 0) - room, (times.at(-1) ?? 1) + room]
+  const beside = times.length === 1 ? ONLY_POINT_ROOM_MS : 0
+  const [from, until] = [(times[0] ?? 0) - beside, (times.at(-1) ?? 1) + beside]
   // A bar is as wide as its step, so the outer two need half of one more at each end.
-  const inset = kind === 'bars' && points.length > 0 ? (right - left) / points.length / 2 : 0
+  const inset = kind === 'bars' && points.length > 1 ? (right - left) / points.length / 2 : 0
+  const room = Math.floor((right - left - 2 * inset) / TIME_ROOM)
   const x = linear(from, until, left + inset, right - inset)
   const y = linear(0, ticks.at(-1)!, bottom, TOP)
   return {
@@ -151,7 +156,7 @@ function layOut(
     xs: times.map(x),
     ys: points.map(({ value }) => (value === null ? null : y(value))),
     valueTicks: ticks.map((tick) => ({ y: y(tick), label: valueLabel(tick) })),
-    timeTicks: timeTicks(from, until, Math.floor((right - left) / TIME_ROOM)).map((tick) => ({
+    timeTicks: timeTicks(from, until, room).map((tick) => ({
       x: x(tick),
       label: timeLabel(tick),
     })),
@@ -173,8 +178,12 @@ function useWidth(frame: { readonly current: HTMLElement | null }): number {
   return width
 }
 
-function spanOf(points: readonly ChartPoint[]): number {
-  return points.length === 0 ? 0 : Date.parse(points.at(-1)!.at) - Date.parse(points[0]!.at)
+/** Whether an hour alone may be of another day. */
+function isOverMidnight(points: readonly ChartPoint[]): boolean {
+  const [from, until] = [points[0], points.at(-1)].map(
+    (point) => point && new Date(point.at).toDateString(),
+  )
+  return from !== until
 }
 
 function reading({ at, value }: ChartPoint, unit: string, isLong: boolean): string {
@@ -184,10 +193,11 @@ function reading({ at, value }: ChartPoint, unit: string, isLong: boolean): stri
 
 function describe(points: readonly ChartPoint[], unit: string): string {
   const { now, peak } = currentAndPeak(points)
-  if (peak === null) return 'No samples.'
+  if (points.every(({ value }) => value === null)) return 'No samples.'
   const current = now === null ? 'no current value' : `now ${valueLabel(now)} ${unit}`
   const [from, until] = [points[0]!, points.at(-1)!].map(({ at }) => clock(at, true))
-  return `From ${from} to ${until}: ${current}, peak ${reading(peak, unit, true)}.`
+  const highest = peak ? `, peak ${reading(peak, unit, true)}` : ''
+  return `From ${from} to ${until}: ${current}${highest}.`
 }
 
 /** The day too, where the same hour comes twice. */

@@ -6,6 +6,7 @@ import { StatusPill } from './status.tsx'
 /** A verdict: its reason, its evidence, what would change it, and the settings that apply. */
 export function ExplanationDetails({ explanation }: { explanation: Explanation }) {
   const { run, target, verdict, cause, owner, evidence, policy, changes } = explanation
+  const { acknowledged } = target ?? run
   const isLeft = cause !== null || verdict.action === 'leave'
   return (
     <div class="pad stack">
@@ -13,6 +14,9 @@ export function ExplanationDetails({ explanation }: { explanation: Explanation }
         <StatusPill is={isLeft ? (target ?? run).status : verdict.action} />{' '}
         {safe(cause ?? verdict.because)}
       </p>
+      {acknowledged && (
+        <p>An operator acknowledged it: it no longer counts as needing attention.</p>
+      )}
       {owner && (
         <p>
           <StatusPill is={owner.liveness} why={safe(owner.because)} /> <WorkerName is={owner} />,
@@ -31,7 +35,7 @@ export function ExplanationDetails({ explanation }: { explanation: Explanation }
       )}
       {changes.length > 0 && (
         <>
-          <h3>{cause === null ? 'What would change it' : 'What to do'}</h3>
+          <h3>{cause === null || acknowledged ? 'What would change it' : 'What to do'}</h3>
           <ul class="plain-list">
             {changes.map((change) => (
               <li key={change}>

@@ -68,7 +68,7 @@ function EntryDetails({ entry }: { entry: AuditEntry }) {
       <summary>{changed.length === 0 ? 'Details' : <FieldChanges of={changed} />}</summary>
       {known.length > 0 && (
         <p>
-          At that moment:{' '}
+          {changed.length > 0 && 'At that moment: '}
           {known.map(({ what, value }, index) => (
             <span key={what}>
               {index > 0 && ', '}
@@ -117,6 +117,8 @@ const ENTRIES_SHOWN = 8
 export function Timeline(props: {
   audit: readonly AuditEntry[]
   executions: readonly Execution[]
+  /** What was done to its source is not in the trail of a run. */
+  isPaused?: boolean
 }) {
   const [isWhole, setWhole] = useState(false)
   const all = [
@@ -149,7 +151,11 @@ export function Timeline(props: {
   return (
     <Section title="What happened" note={plural(all.length, 'entry', 'entries')}>
       {all.length === 0 ? (
-        <p class="pad faint">No recovery, and no operator action.</p>
+        <p class="pad faint">
+          {props.isPaused
+            ? 'No recovery, and no operator action but the pause of its source.'
+            : 'No recovery, and no operator action.'}
+        </p>
       ) : (
         <ol class="timeline">
           {all.slice(0, isWhole ? undefined : ENTRIES_SHOWN).map(({ key, isAction, content }) => (
@@ -191,7 +197,7 @@ function ActionEntry({ entry }: { entry: AuditEntry }) {
           <FieldChanges of={changed} />
         </p>
       )}
-      <p class="faint">by {safe(actor)}</p>
+      {!because.endsWith(` by ${actor}`) && <p class="faint">by {safe(actor)}</p>}
       <Evidence of={evidence} />
     </>
   )

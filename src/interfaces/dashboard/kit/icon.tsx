@@ -5,6 +5,7 @@ const PATHS = {
   dot: 'M8 8h.01',
   play: 'M5.5 3.75v8.5L12 8z',
   pause: 'M5.5 4v8M10.5 4v8',
+  unpause: 'M3.75 4v8M7 3.75v8.5L13.5 8z',
   clock: 'M8 2.5a5.5 5.5 0 1 0 0 11 5.5 5.5 0 0 0 0-11M8 5.25V8l2 1.5',
   cross: 'M4.5 4.5l7 7M11.5 4.5l-7 7',
   warning: 'M8 2.75 14 13H2zM8 6.5V9M8 11.1v.05',

@@ -4,10 +4,14 @@ import type { Target } from '../shapes.ts'
 import { Facts, Section } from './section.tsx'
 import { Age, OutsideLink, PageNumber, Text } from './text.tsx'
 
-/** Where the next worker continues a target. */
+/** How far a target came, where the next worker continues it. */
 export function Position({ target, aside }: { target: Target; aside?: ComponentChildren }) {
   return (
-    <Section title="Position" note="where the next worker continues" aside={aside}>
+    <Section
+      title="Position"
+      note={target.status === 'done' ? 'how far it came' : 'where the next worker continues'}
+      aside={aside}
+    >
       <div class="pad stack">
         <Facts
           of={[

@@ -1,7 +1,7 @@
 import { useMemo } from 'preact/hooks'
-import { cutUnsampled, perMinute } from '../model/series.ts'
+import { cutUnsampled, meanPerMinute, perMinute } from '../model/series.ts'
 import { useResource } from '../resource.ts'
-import type { Series } from '../shapes.ts'
+import type { ListedRun, Series } from '../shapes.ts'
 import { Chart } from './chart.tsx'
 import { Loaded } from './states.tsx'
 
@@ -13,11 +13,13 @@ const YOUNG_REFRESH_MS = 3_000
 export function RateCharts(props: {
   /** `since=24h` of all runs, or `run=ID` from its start on. */
   query: string
+  /** The current pace, as other parts of the page show it; undefined: that of the newest step. */
+  pace?: ListedRun['pace'] | undefined
   isLive?: boolean
   isYoung?: boolean
   hasRecoveries?: boolean
 }) {
-  const { query, isLive = true, isYoung = false, hasRecoveries = false } = props
+  const { query, pace, isLive = true, isYoung = false, hasRecoveries = false } = props
   const series = useResource<Series>(
     `/api/series?${query}`,
     isLive ? { refreshMs: isYoung ? YOUNG_REFRESH_MS : REFRESH_MS } : {},
@@ -27,6 +29,7 @@ export function RateCharts(props: {
     if (!data) return undefined
     const shown = cutUnsampled(data)
     return {
+      mean: { pages: meanPerMinute(data, 'pages'), items: meanPerMinute(data, 'items') },
       pages: perMinute(shown, 'pages'),
       items: perMinute(shown, 'items'),
       recoveries: shown.points.map(({ at, recoveries }) => ({ at, value: recoveries })),
@@ -34,15 +37,33 @@ export function RateCharts(props: {
   }, [data])
   return (
     <Loaded of={{ ...series, data: charts }} lines={5}>
-      {({ pages, items, recoveries }) => (
-        <div class="charts">
-          <Chart label="Pages" unit="pages/min" kind="area" points={pages} isOver={!isLive} />
-          <Chart label="Items" unit="items/min" kind="area" points={items} isOver={!isLive} />
-          {hasRecoveries && (
-            <Chart label="Recoveries" unit="recoveries" kind="bars" points={recoveries} />
-          )}
-        </div>
-      )}
+      {({ mean, pages, items, recoveries }) =>
+        !isLive && pages.length < 2 ? (
+          <p class="pad faint">It was too short for a chart.</p>
+        ) : (
+          <div class="charts">
+            <Chart
+              label="Pages"
+              unit="pages/min"
+              kind="area"
+              points={pages}
+              current={isLive ? pace && pace.pagesPerMinute : mean.pages}
+              isOver={!isLive}
+            />
+            <Chart
+              label="Items"
+              unit="items/min"
+              kind="area"
+              points={items}
+              current={isLive ? pace && pace.itemsPerMinute : mean.items}
+              isOver={!isLive}
+            />
+            {hasRecoveries && (
+              <Chart label="Recoveries" unit="recoveries" kind="bars" points={recoveries} />
+            )}
+          </div>
+        )
+      }
     </Loaded>
   )
 }

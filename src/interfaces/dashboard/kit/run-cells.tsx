@@ -9,12 +9,12 @@ import {
   toneOfSeverity,
   type Tone,
 } from '../model/format.ts'
-import type { ListedRun } from '../shapes.ts'
+import type { ListedRun, RunDetail } from '../shapes.ts'
 import { Link } from './link.tsx'
 import { Progress } from './progress.tsx'
 import { StatusPill, styleOf } from './status.tsx'
 import { numbers, type Column } from './table.tsx'
-import { Age } from './text.tsx'
+import { Age, WorkerName } from './text.tsx'
 
 /** The columns of lists of runs. */
 export const RUN_COLUMNS = {
@@ -51,11 +51,14 @@ function RunState({ run }: { run: ListedRun }) {
   const because = run.health ? run.because : run.error
   return (
     <div class="tight">
-      <StatusPill
-        is={run.health ?? run.status}
-        why={because && safe(because)}
-        severity={run.severity}
-      />
+      <span class="row">
+        <StatusPill
+          is={run.health ?? run.status}
+          why={because && safe(because)}
+          severity={run.severity}
+        />
+        {run.acknowledged && <StatusPill is="acknowledged" />}
+      </span>
       {because && <span class="clamp soft small">{safe(because)}</span>}
     </div>
   )
@@ -80,24 +83,36 @@ export function toneOf({ severity, status }: ListedRun): Tone {
   return ['running', 'succeeded', 'interrupted'].includes(status) ? styleOf(status).tone : 'quiet'
 }
 
-/** A crawl has no owner but workers, while it has any. */
-function RunOwner({ run: { owner, origin, kind, source, status, health } }: { run: ListedRun }) {
-  if (owner === null && (kind === 'single' || status !== 'running'))
-    return <span class="faint">{origin ? 'not known' : 'no owner'}</span>
-  if (owner === null)
-    return (
-      <Link to={`/workers?q=${encodeURIComponent(source)}`}>
-        {health === 'orphaned' ? 'lost workers' : 'workers'}
-      </Link>
-    )
+/**
+ * A crawl has no owner but workers, while it has any; nothing else has more than one. `owner`: with its process, where it was
+ * looked up.
+ */
+export function RunOwner({ run, owner }: { run: ListedRun; owner?: RunDetail['owner'] }) {
+  const { origin, kind, source, status, health } = run
+  if (kind === 'crawl' && !origin) {
+    if (status !== 'running') return <span class="faint">no owner</span>
+    if (health === 'orphaned') return <span class="faint">no live worker</span>
+    return <Link to={`/workers?q=${encodeURIComponent(source)}`}>its workers</Link>
+  }
+  if (run.owner === null) return <span class="faint">{origin ? 'no known owner' : 'no owner'}</span>
   // The worker id of a row is derived: the table knows the row, and perhaps a name.
   if (origin) {
     const row = encodeURIComponent(formatRow(origin))
-    return <Link to={`/workers?q=${row}`}>{safe(`row ${origin.key}`)}</Link>
+    return <Link to={`/workers?q=${row}`}>{safe(owner?.label ?? `row ${origin.key}`)}</Link>
   }
+  if (health === 'orphaned' && !owner) return <span class="faint">no live worker</span>
   return (
-    <Link to="/workers" class="mono">
-      {shortId(owner.worker)}
-    </Link>
+    <>
+      <Link to="/workers">
+        {owner ? (
+          <WorkerName is={owner} />
+        ) : (
+          <>
+            worker <span class="mono">{shortId(run.owner.worker)}</span>
+          </>
+        )}
+      </Link>
+      {owner && owner.liveness !== 'present' && <StatusPill is={owner.liveness} />}
+    </>
   )
 }

@@ -55,12 +55,22 @@ export function useTitle(title: string): void {
   }, [title])
 }
 
-/** Names and values, for the facts of one thing. */
-export function Facts({ of }: { of: readonly (readonly [string, ComponentChildren])[] }) {
+/** Names and values, for the facts of one thing. `wide`: long values, each in a row of its own. */
+export function Facts(props: {
+  of: readonly (readonly [string, ComponentChildren])[]
+  wide?: readonly (readonly [string, ComponentChildren])[]
+}) {
+  const { of, wide = [] } = props
   return (
     <dl class="facts">
       {of.map(([name, value]) => (
         <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+      {wide.map(([name, value]) => (
+        <div key={name} class="is-wide">
           <dt>{name}</dt>
           <dd>{value}</dd>
         </div>

@@ -1,3 +1,4 @@
+import { pauseReason } from '../../../core/model/run.ts'
 import { safe } from '../model/format.ts'
 import type { Source } from '../shapes.ts'
 import { StatusPill } from './status.tsx'
@@ -12,7 +13,8 @@ export function SourceState({ of: { paused, nextStartAt } }: { of: Source }) {
         <>
           <StatusPill is="paused" />
           <span class="soft small">
-            <Age at={paused.since} />: {safe(paused.because)}
+            <Age at={paused.since} />
+            {safe(pauseReason(paused))}
           </span>
         </>
       )}

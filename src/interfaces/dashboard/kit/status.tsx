@@ -82,6 +82,11 @@ const STYLES: Readonly<Record<string, readonly [IconName, Tone, label?: string]>
   revert: ['undo', 'busy'],
   rewind: ['undo', 'busy'],
   delete: ['trash', 'bad'],
+  acknowledge: ['check', 'quiet'],
+  acknowledged: ['check', 'quiet'],
+  'reset-failed': ['again', 'busy'],
+  pause: ['pause', 'quiet'],
+  unpause: ['unpause', 'good'],
 }
 
 export function styleOf(name: string): { readonly icon: IconName; readonly tone: Tone } {

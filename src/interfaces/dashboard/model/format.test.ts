@@ -10,6 +10,7 @@ import {
   percent,
   plural,
   safe,
+  splitSummary,
 } from './format.ts'
 
 const NOW = Date.parse('2026-11-16T12:00:00Z')
@@ -43,6 +44,8 @@ test('the remaining time is a range, and shown only if known', () => {
   assert.equal(formatEta({ from: 720, to: 1_080 }), '12–18 min')
   assert.equal(formatEta({ from: 3_000, to: 9_000 }), '50 min – 3 h')
   assert.equal(formatEta({ from: 1_200, to: 1_210 }), 'about 20 min')
+  assert.equal(formatEta({ from: 6_480, to: 7_200 }), 'about 2 h')
+  assert.equal(formatEta({ from: 69, to: 170 }), '1–3 min')
 })
 
 test('a hundred per cent is only what is done, and nothing only what has not begun', () => {
@@ -90,6 +93,21 @@ test('a run that reports no pages has no pace in pages', () => {
   const pace = { pagesPerMinute: 0, itemsPerMinute: 0, etaSeconds: { from: 60, to: 90 } }
   assert.equal(formatRate({ pages: 0, pace }), null)
   assert.equal(formatRate({ pages: 7, pace: null }), null)
-  assert.equal(formatRate({ pages: 7, pace }), '0')
-  assert.equal(formatRate({ pages: 7, pace: { ...pace, pagesPerMinute: 1234.5 } }), '1,235')
+  assert.equal(formatRate({ pages: 7, pace }), null, 'its targets go on without pages')
+  assert.equal(formatRate({ pages: 7, pace: { ...pace, etaSeconds: null } }), '0')
+  assert.equal(formatRate({ pages: 7, pace: { ...pace, pagesPerMinute: 1235 } }), '1,235')
+  assert.equal(formatRate({ pages: 7, pace: { ...pace, pagesPerMinute: 0.4 } }), '0.4')
+})
+
+test('the first sentence of a summary is its heading', () => {
+  const split = (summary: string) => Object.values(splitSummary(summary))
+  assert.deepEqual(split('Something is stuck: 2 runs. 3 things need attention.'), [
+    'Something is stuck.',
+    '2 runs. 3 things need attention.',
+  ])
+  assert.deepEqual(split('Nothing is stuck. 1 thing needs attention.'), [
+    'Nothing is stuck.',
+    '1 thing needs attention.',
+  ])
+  assert.deepEqual(split('Nothing runs.'), ['Nothing runs.', ''])
 })

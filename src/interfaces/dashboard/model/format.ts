@@ -1,4 +1,4 @@
-import { humanizeDuration } from '../../../core/model/time.ts'
+import { humanizeDuration, humanizeRange } from '../../../core/model/time.ts'
 import { safeJson, safeText } from '../../../lib/text/safe-text.ts'
 import type { ListedRun } from '../shapes.ts'
 
@@ -16,7 +16,16 @@ export function formatKnown(value: number | null): string {
 
 /** Pages per minute; null where they are not known, or none were ever reported: a wrapped command may report targets alone. */
 export function formatRate({ pages, pace }: Pick<ListedRun, 'pages' | 'pace'>): string | null {
-  return pace === null || !pages ? null : formatNumber(Math.round(pace.pagesPerMinute))
+  if (pace === null || !pages) return null
+  // It reports progress of another kind now.
+  return pace.pagesPerMinute === 0 && pace.etaSeconds ? null : formatNumber(pace.pagesPerMinute)
+}
+
+/** Splits `Something is stuck: 2 runs …` or `Nothing is stuck. 3 things …` into its first sentence and the rest. */
+export function splitSummary(summary: string): { line: string; detail: string } {
+  const end = summary.search(/: |\. /)
+  if (end === -1) return { line: summary, detail: '' }
+  return { line: `${summary.slice(0, end)}.`, detail: summary.slice(end + 2) }
 }
 
 /** `1 target`, `3 targets` */
@@ -64,10 +73,8 @@ export function formatDuration(from: string, to: string | number): string {
 /** The time left, as a range: `12–18 min`, `about 4 h`; null if it is not known. */
 export function formatEta(eta: { from: number; to: number } | null | undefined): string | null {
   if (!eta) return null
-  const [from, to] = [humanizeDuration(eta.from * 1_000), humanizeDuration(eta.to * 1_000)]
-  if (from === to) return `about ${to}`
-  const [low, unit] = from.split(' ')
-  return unit === to.split(' ')[1] ? `${low}–${to}` : `${from} – ${to}`
+  const range = humanizeRange(eta.from * 1_000, eta.to * 1_000)
+  return range.includes('–') ? range : `about ${range}`
 }
 
 /** `42 %`; never 100 before the end, never 0 after the start. */

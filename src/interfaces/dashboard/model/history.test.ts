@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { compareFields, totalsBySource } from './history.ts'
+import { compareFields, namesOne, totalsBySource } from './history.ts'
 
 test('one line per source: the newest operation first, and the most frequent action', () => {
   const at = (hour: number) => `2026-11-16T0${hour}:00:00.000Z`
@@ -62,4 +62,24 @@ test('unchanged fields are not shown, and unexpected values cause no error', () 
   assert.deepEqual(compareFields({ status: 'failed' }, { status: 'failed' }).changed, [])
   for (const side of [null, undefined, 'x', 7, []])
     assert.deepEqual(compareFields(side, side), { changed: [], known: [] })
+})
+
+test('what the action says already is no field: only how many targets it was about', () => {
+  const acknowledged = compareFields({ acknowledged: false }, { acknowledged: true, count: 46 })
+  assert.deepEqual(acknowledged, { changed: [], known: [{ what: 'targets', value: '46' }] })
+  const reverted = compareFields(
+    { status: 'cancelled' },
+    { status: 'interrupted', undoes: 'cancel', targets: 0 },
+  )
+  assert.deepEqual(
+    reverted.changed.map(({ what }) => what),
+    ['status'],
+  )
+  assert.deepEqual(reverted.known, [])
+})
+
+test('a call without a selection is about what its path names, or about all', () => {
+  assert.ok(namesOne('POST /api/runs/019a2b3c/cancel'))
+  assert.ok(namesOne('POST /api/sources/shop/pause'))
+  assert.ok(!namesOne('POST /api/recover'))
 })

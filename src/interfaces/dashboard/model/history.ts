@@ -38,6 +38,11 @@ export function isRecovery({ action }: { readonly action: string }): boolean {
   return RECOVERIES.includes(action)
 }
 
+/** Whether the path of a call names what it is about: `POST /api/runs/019…/cancel`. */
+export function namesOne(call: string): boolean {
+  return /\/api\/(runs|targets|sources)\/./.test(call)
+}
+
 /** A field that an action changed. `from` or `to` is null where it did not exist. */
 export type FieldChange = {
   readonly what: string
@@ -52,13 +57,23 @@ type FieldChanges = {
   readonly known: readonly { readonly what: string; readonly value: string }[]
 }
 
+/** The action and its reason have these in words. */
+const IN_REASON = ['acknowledged', 'undoes', 'paused']
+
 /** Compares both sides field by field; counts within `targets` one by one. */
 export function compareFields(before: unknown, after: unknown): FieldChanges {
   const [was, is] = [flatten(before), flatten(after)]
   const changed: FieldChange[] = []
   const known: { what: string; value: string }[] = []
   for (const what of new Set([...was.keys(), ...is.keys()])) {
+    if (IN_REASON.includes(what)) continue
     const [from, to] = [was.get(what) ?? null, is.get(what) ?? null]
+    // How many it was about.
+    const isTotal = what === 'count' || what === 'targets'
+    if (isTotal) {
+      if (to !== null && to !== '0') known.push({ what: 'targets', value: to })
+      continue
+    }
     // A count of targets that only one side has is a move, not a fact.
     const isMove = to !== null || what.startsWith('targets ')
     if (!isMove) known.push({ what, value: from! })

@@ -10,11 +10,11 @@ import { PageHead, Section } from '../kit/section.tsx'
 import { Empty, ListView } from '../kit/states.tsx'
 import { labelOf, Pill, StatusPill } from '../kit/status.tsx'
 import { numbers, Table, type Column } from '../kit/table.tsx'
-import { Age, Text } from '../kit/text.tsx'
+import { Age, Prose, Text } from '../kit/text.tsx'
 import { useLiveEvents } from '../live.ts'
 import { writeFilters } from '../model/filters.ts'
 import { formatNumber, jsonText, plural, safe, shortId } from '../model/format.ts'
-import { totalsBySource, type SourceTotals } from '../model/history.ts'
+import { namesOne, totalsBySource, type SourceTotals } from '../model/history.ts'
 import { useList, useResource } from '../resource.ts'
 import { apiUrl, useLocation } from '../router.ts'
 import type { AuditEntry, History as Answer, Operation } from '../shapes.ts'
@@ -235,12 +235,12 @@ const OPERATION_COLUMNS: readonly Column<Operation>[] = [
       />
     ),
   },
-  { head: 'Result', isWide: true, cell: ({ result }) => <Text value={result} /> },
+  { head: 'Result', isWide: true, cell: ({ result }) => <Prose text={result} /> },
   {
     head: 'Selection',
-    cell: ({ selection, plan }) =>
+    cell: ({ call, selection, plan }) =>
       Object.keys(selection ?? {}).length === 0 ? (
-        <span class="faint">all</span>
+        <span class="faint">{namesOne(call) ? 'as in the call' : 'all'}</span>
       ) : (
         <details class="more-text">
           <summary>Show</summary>

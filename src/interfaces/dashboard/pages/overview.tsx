@@ -10,8 +10,9 @@ import { Section, useTitle } from '../kit/section.tsx'
 import { Empty, Failure, Loading } from '../kit/states.tsx'
 import { Table } from '../kit/table.tsx'
 import { useLive } from '../live.ts'
-import { formatNumber, plural, safe, toneOfHealth } from '../model/format.ts'
-import { Pill, Totals } from '../kit/status.tsx'
+import { formatNumber, plural, safe, splitSummary, toneOfHealth } from '../model/format.ts'
+import { totalPace } from '../model/series.ts'
+import { Pill, StatusPill, Totals } from '../kit/status.tsx'
 import { SourceState } from '../kit/source-state.tsx'
 import { useResource } from '../resource.ts'
 import { useHasRole } from '../session.ts'
@@ -22,7 +23,7 @@ export function Overview() {
   const live = useLive<Shape>('overview')
   const fetched = useResource<Shape>(live ? null : '/api/overview')
   const overview = live ?? fetched.data
-  useTitle(overview ? splitSummary(overview).line.replace(/\.$/, '') : 'Overview')
+  useTitle(overview ? splitSummary(overview.summary).line.replace(/\.$/, '') : 'Overview')
   if (!overview) {
     return fetched.error ? (
       <Failure error={fetched.error} retry={fetched.reload} />
@@ -37,7 +38,7 @@ export function Overview() {
       <LiveRuns overview={overview} />
       <Attention overview={overview} />
       <Sources overview={overview} />
-      <Charts />
+      <Charts overview={overview} />
       <SystemSummary overview={overview} />
     </>
   )
@@ -55,7 +56,7 @@ function StatusHeadline({ overview }: { overview: Shape }) {
   const canAct = useHasRole('operator')
   const { severity, state } = overview
   const tone = toneOfHealth(severity, state === 'idle' ? 'quiet' : 'good')
-  const { line, detail } = splitSummary(overview)
+  const { line, detail } = splitSummary(overview.summary)
   return (
     <header class={`answer tone-${tone}`}>
       <span class="disc">
@@ -75,13 +76,6 @@ function StatusHeadline({ overview }: { overview: Shape }) {
       )}
     </header>
   )
-}
-
-/** `Something is stuck: 2 runs …` in two sizes. */
-function splitSummary({ summary }: Shape): { line: string; detail: string } {
-  const [line, ...rest] = summary.replace(/\.$/, '').split(': ')
-  const detail = rest.join(': ')
-  return { line: `${line}.`, detail: detail === '' ? '' : `${detail}.` }
 }
 
 /** Every live run, the worst first; of very many only the worst. */
@@ -122,7 +116,7 @@ const LIVE_COLUMNS = [source, state, progress, rate, eta, lastProgress, owner]
 
 function NothingLive({ overview: { latest } }: { overview: Shape }) {
   return (
-    <Empty title="Nothing runs right now." icon="pause" command="unstuck work crawl.ts">
+    <Empty title="Nothing runs right now." icon="pause">
       {latest && (
         <p>
           The last run was of <Link to={`/runs/${latest.id}`}>{latest.source}</Link>:{' '}
@@ -182,7 +176,7 @@ function AttentionItem(props: Shape['attention'][number] & { alert: Alert | unde
         {because && <p class="clamp soft small">{safe(because)}</p>}
         {what.includes('target') && (
           <Link to={`/dead-letters?source=${encodeURIComponent(source)}`} class="link small">
-            Their errors
+            {/^1 target\b/.test(what) ? 'Its error' : 'Their errors'}
           </Link>
         )}
       </div>
@@ -238,9 +232,10 @@ const RANGES = [
 ]
 
 /** Pages, items and recoveries over time; the range is in the address. */
-function Charts() {
+function Charts({ overview: { runs, liveRuns } }: { overview: Shape }) {
   const { filters, set } = useFilters({ range: 'one' } as const)
   const range = RANGES.find(({ value }) => value === filters.range) ?? RANGES[0]!
+  const isAll = runs.length === liveRuns
   return (
     <Section
       title="Over time"
@@ -260,14 +255,18 @@ function Charts() {
         </div>
       }
     >
-      <RateCharts query={`since=${range.since}`} hasRecoveries />
+      <RateCharts
+        query={`since=${range.since}`}
+        pace={isAll ? totalPace(runs) : undefined}
+        hasRecoveries
+      />
     </Section>
   )
 }
 
 /** The workers by liveness, wrapped commands, and all runs by status. */
 function SystemSummary({ overview }: { overview: Shape }) {
-  const { workers, totals, sourceLocks } = overview
+  const { workers, totals, sourceLocks, sources } = overview
   const countsOf = <K extends string>(keys: readonly K[], counts: Partial<Record<K, number>>) =>
     keys.map((key) => [key, counts[key] ?? 0] as const).filter(([, count]) => count > 0)
   return (
@@ -283,7 +282,11 @@ function SystemSummary({ overview }: { overview: Shape }) {
         <Section title="Wrapped commands">
           <ul class="list">
             {sourceLocks.map((command) => (
-              <Command key={command.source} command={command} />
+              <Command
+                key={command.source}
+                command={command}
+                isPaused={sources.some((one) => one.source === command.source && one.paused)}
+              />
             ))}
           </ul>
         </Section>
@@ -295,7 +298,8 @@ function SystemSummary({ overview }: { overview: Shape }) {
   )
 }
 
-function Command({ command }: { command: Shape['sourceLocks'][number] }) {
+function Command(props: { command: Shape['sourceLocks'][number]; isPaused: boolean }) {
+  const { command, isPaused } = props
   const { source, gaveUp, endingSince, since, worker } = command
   const pill = gaveUp ? (
     <Pill tone="bad" icon="stop" label="given up" />
@@ -310,6 +314,7 @@ function Command({ command }: { command: Shape['sourceLocks'][number] }) {
         {safe(source)}
       </Link>
       {pill}
+      {isPaused && <StatusPill is="paused" />}
       <span class="soft small">
         since <Age at={gaveUp?.at ?? endingSince ?? since} />
         {gaveUp && `: ${safe(gaveUp.because)}`}

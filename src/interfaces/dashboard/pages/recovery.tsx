@@ -68,8 +68,8 @@ export function Recovery() {
               </>
             ) : (
               <Empty title="Nothing to recover.">
-                All workers are alive, and no dead worker holds a target. A worker that dies is
-                noticed within about a second where a worker, a command or this server runs.
+                No dead worker holds a target. A worker that dies is noticed within about a second
+                where a worker, a command or this server runs.
               </Empty>
             )
           }}
@@ -85,7 +85,7 @@ export function Recovery() {
       </Section>
 
       {kept.length + moreKept > 0 && (
-        <Section title="Needs attention" note="recovery does not decide these by itself">
+        <Section title="Needs a decision" note="recovery does not decide these by itself">
           <Changes of={kept} more={moreKept} isUnfolded />
         </Section>
       )}

@@ -21,8 +21,8 @@ export function RunCommand({ of }: { of: Execution }) {
             ['State', <Text value={summary} />],
             ['Started', <Age at={startedAt} />],
             ['Host', <Text value={host} />],
-            ['Files', <Text value={outputDir} mono />],
           ]}
+          wide={[['Files', <Text value={outputDir} mono />]]}
         />
       </div>
     </Section>

@@ -76,7 +76,7 @@ export function RunLog({ id, title }: { id: string; title: string }) {
           aria-live="off"
         >
           {lines.map((line, index) => (
-            <div key={index} class={`log-line log-${line.stream}`}>
+            <div key={index} class={`log-line log-${line.failure ? 'err' : line.stream}`}>
               <span class="faint">
                 {line.at === null ? '' : formatLocalTime(Date.parse(line.at)).slice(11)}
               </span>

@@ -1,5 +1,6 @@
 import { RateCharts } from '../kit/rate-charts.tsx'
 import { ActionButtons, useCompletedActions } from '../kit/actions.tsx'
+import { narrowRecovery } from '../kit/action-state.ts'
 import { CopyButton, CopyCommand, CopyJson } from '../kit/copy.tsx'
 import { SavedItems } from '../kit/saved-items.tsx'
 import { Facts, PageHead, Section } from '../kit/section.tsx'
@@ -11,22 +12,29 @@ import {
   formatRate,
   formatRow,
   isRow,
+  plural,
   safe,
   runId,
   shortId,
 } from '../model/format.ts'
 import { useResource } from '../resource.ts'
-import { TARGET_STATUSES, type Explanation, type RunDetail } from '../shapes.ts'
+import {
+  TARGET_STATUSES,
+  type AllowedAction,
+  type Explanation,
+  type Overview,
+  type RunDetail,
+} from '../shapes.ts'
 import { Groups, Targets } from './run-targets.tsx'
 import { OnlyTarget, RunCommand } from './run-command.tsx'
 import { RunLog } from './run-log.tsx'
 import { Timeline } from '../kit/history.tsx'
-import { Age, WorkerName } from '../kit/text.tsx'
+import { Age } from '../kit/text.tsx'
 import { Link } from '../kit/link.tsx'
 import { StatusPill, Totals } from '../kit/status.tsx'
 import { SourceState } from '../kit/source-state.tsx'
 import { Progress } from '../kit/progress.tsx'
-import { toneOf } from '../kit/run-cells.tsx'
+import { RunOwner, toneOf } from '../kit/run-cells.tsx'
 import { nowMs } from '../clock.ts'
 import { ExplanationDetails } from '../kit/explanation.tsx'
 
@@ -52,15 +60,25 @@ function newer(a: RunDetail | undefined, b: RunDetail | undefined): RunDetail | 
   return (a.run.lastActivityAt ?? '') >= (b.run.lastActivityAt ?? '') ? a : b
 }
 
+/** The recovery of a run that lost its workers. */
+function useRecovery({ source, health }: RunDetail['run']): readonly AllowedAction[] {
+  const overview = useLive<Overview>('overview')
+  if (health !== 'orphaned' || !overview) return []
+  return overview.actions
+    .filter(({ name }) => name === 'recover')
+    .map((action) => narrowRecovery(action, source))
+}
+
 function RunDetails({ detail }: { detail: RunDetail }) {
-  const { run, audit, executions, commands } = detail
+  const { run, audit, executions, commands, source } = detail
   const isOwn = run.origin === null
   // Crawlee has a log of its own, and keeps no journal.
   const hasLog = isOwn && run.results === 'items'
   const [newest] = executions
+  const recovery = useRecovery(run)
   return (
     <>
-      <RunHead detail={detail} />
+      <RunHead detail={detail} recovery={recovery} />
       <div class="run-grid">
         <div class={newest ? 'run-main is-command' : 'run-main'}>
           {newest && (
@@ -78,13 +96,13 @@ function RunDetails({ detail }: { detail: RunDetail }) {
         </div>
         <div class="run-side">
           <RunExplanation run={run} />
-          <Timeline audit={audit} executions={executions} />
+          <Timeline audit={audit} executions={executions} isPaused={source.paused !== null} />
           {isOwn && run.extracted + run.unchanged > 0 && (
             <SavedItems source={run.source} run={run.id} isLive={run.health !== null} />
           )}
           <Section title="In a terminal">
             <div class="pad stack">
-              {commands.map((command) => (
+              {[...recovery.map(({ command }) => command), ...commands].map((command) => (
                 <CopyCommand key={command} command={command} />
               ))}
             </div>
@@ -96,7 +114,8 @@ function RunDetails({ detail }: { detail: RunDetail }) {
 }
 
 /** The name of a run, its state, and its actions. */
-function RunHead({ detail }: { detail: RunDetail }) {
+function RunHead(props: { detail: RunDetail; recovery: readonly AllowedAction[] }) {
+  const { detail, recovery } = props
   const { run, source } = detail
   return (
     <PageHead
@@ -106,7 +125,7 @@ function RunHead({ detail }: { detail: RunDetail }) {
           <Link to="/runs">Runs</Link> / <span class="mono">{runId(run)}</span>
         </>
       }
-      actions={<ActionButtons actions={[...detail.actions, ...source.actions]} />}
+      actions={<ActionButtons actions={[...recovery, ...detail.actions, ...source.actions]} />}
     >
       <div class="row">
         <StatusPill is={run.status} />
@@ -116,6 +135,13 @@ function RunHead({ detail }: { detail: RunDetail }) {
             why={run.because && safe(run.because)}
             severity={run.severity}
           />
+        )}
+        {run.acknowledged ? (
+          <StatusPill is="acknowledged" />
+        ) : (
+          detail.acknowledged > 0 && (
+            <span class="faint">{plural(detail.acknowledged, 'target')} acknowledged</span>
+          )
         )}
         <span class="faint">
           created <Age at={run.createdAt} />
@@ -168,7 +194,7 @@ function RunNumbers({ detail: { run, counts, owner, continuation } }: { detail: 
           />
         )}
         {run.health === 'orphaned' && counts.in_progress > 0 && (
-          <p class="faint">What is in progress is held by lost workers.</p>
+          <p class="faint">No live worker holds what is in progress.</p>
         )}
         <Facts
           of={[
@@ -182,7 +208,7 @@ function RunNumbers({ detail: { run, counts, owner, continuation } }: { detail: 
               'Started',
               <Age at={run.startedAt} none={run.status === 'queued' ? 'not yet' : '–'} />,
             ],
-            ['Held by', <Owner run={run} owner={owner} />],
+            ['Owner', <RunOwner run={run} owner={owner} />],
           ]}
         />
         {run.error && <p class="error">{safe(run.error)}</p>}
@@ -197,26 +223,16 @@ function RunNumbers({ detail: { run, counts, owner, continuation } }: { detail: 
   )
 }
 
-function Owner({ run, owner }: Pick<RunDetail, 'run' | 'owner'>) {
-  if (owner) {
-    return (
-      <Link to="/workers">
-        <WorkerName is={owner} />
-      </Link>
-    )
-  }
-  if (run.owner) return <span class="mono">{shortId(run.owner.worker)}</span>
-  return <>{run.origin ? 'no known owner' : 'no owner'}</>
-}
-
 const YOUNG_MS = 10 * 60_000
 
-/** Its pace since it started, or for as long as samples are kept. */
+/** Its pace since it started, or for as long as samples are kept. Nothing for a run that counted nothing. */
 function RunPace({ run }: Pick<RunDetail, 'run'>) {
+  if ((run.pages ?? 0) + run.extracted + run.unchanged === 0) return null
   return (
     <Section title="Pace">
       <RateCharts
         query={`run=${run.id}`}
+        pace={formatRate(run) === null ? null : run.pace}
         isLive={run.health !== null}
         isYoung={nowMs() - Date.parse(run.startedAt ?? run.createdAt ?? '') < YOUNG_MS}
       />

@@ -11,7 +11,7 @@ import { RUN_STATUSES, type ListedRun } from '../shapes.ts'
 
 const SPEC = { status: 'many', source: 'one', q: 'one', since: 'one' } as const
 const FIELDS: readonly FilterField[] = [
-  { name: 'q', label: 'Search', kind: 'search', placeholder: 'Source or end of the id' },
+  { name: 'q', label: 'Search', kind: 'search', placeholder: 'A source, or the end of an id' },
   {
     name: 'status',
     label: 'Status',
@@ -55,7 +55,7 @@ export function Runs() {
   return (
     <>
       <PageHead title={chosen === '' ? 'Runs' : `Runs of ${chosen}`}>
-        The newest come first. Of Unstuck’s own, at most one per source is live.
+        The newest come first.
       </PageHead>
       <div class="stack">
         <Filters label="Narrow the list of runs" fields={FIELDS} state={filters} />

@@ -7,7 +7,7 @@ import { Link } from '../kit/link.tsx'
 import { Facts, PageHead, Section } from '../kit/section.tsx'
 import { Loaded, Missing } from '../kit/states.tsx'
 import { StatusPill } from '../kit/status.tsx'
-import { safe, shortId } from '../model/format.ts'
+import { runId, safe, shortId } from '../model/format.ts'
 import { useResource } from '../resource.ts'
 import type { Explanation, Target, TargetDetail } from '../shapes.ts'
 import { Timeline } from '../kit/history.tsx'
@@ -61,13 +61,14 @@ function TargetHead({ detail }: { detail: TargetDetail }) {
       above={
         <>
           <Link to="/runs">Runs</Link> / <Link to={`/runs/${run.id}`}>{safe(run.source)}</Link> /{' '}
-          <span class="mono">{shortId(target.id)}</span>
+          <span class="mono">{runId(target)}</span>
         </>
       }
       actions={<ActionButtons actions={detail.actions} />}
     >
       <div class="row">
         <StatusPill is={target.status} />
+        {target.acknowledged && <StatusPill is="acknowledged" />}
         {target.group !== null && (
           <Link to={`/runs/${run.id}?group=${encodeURIComponent(target.group)}#targets`}>
             {safe(target.group)}

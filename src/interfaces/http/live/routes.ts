@@ -112,7 +112,11 @@ async function seriesOf(
     since: iso(since),
     until: iso(until),
     stepSeconds: stepMs / 1_000,
-    points: points.map((point) => ({ ...point, at: iso(point.at) })),
+    points: points.map(({ at, measuredMs, ...counts }) => ({
+      at: iso(at),
+      measuredSeconds: measuredMs / 1_000,
+      ...counts,
+    })),
   }
 }
 

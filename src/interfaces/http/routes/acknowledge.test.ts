@@ -58,6 +58,7 @@ async function reports({ ctx, get }: ApiClient, run: RunId) {
     letters: letters.total,
     acknowledged: acknowledged.total,
     alerts: found.map(({ rule }) => rule),
+    ofRun: (await get(`/api/runs/${run}`)).acknowledged,
     isRun: (await get(`/api/runs/${run}`)).run.acknowledged,
   }
 }
@@ -70,6 +71,7 @@ const OPEN = {
   letters: 3,
   acknowledged: 0,
   alerts: ['parked'],
+  ofRun: 0,
   isRun: false,
 }
 const SEEN = {
@@ -80,6 +82,7 @@ const SEEN = {
   letters: 0,
   acknowledged: 3,
   alerts: [],
+  ofRun: 3,
   isRun: true,
 }
 

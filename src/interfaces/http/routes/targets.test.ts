@@ -91,6 +91,9 @@ describe('targets', { concurrency: 2 }, () => {
     const saved = await savePage(store, await savePage(store, await claimOne(store, worker)))
     const path = `/api/targets/${saved.target}/rewind`
 
+    const { actions } = await api.get(`/api/targets/${saved.target}`)
+    const offered = actions.find((action: { name: string }) => action.name === 'rewind')
+    assert.deepEqual([offered.call.body, offered.fields], [{ to: 0 }, []], 'as it is accepted')
     const planned = await api.post(path, { to: 0, dryRun: true })
     const [ahead, unknown] = [
       await api.post(path, { to: 3 }, 400),
