@@ -341,7 +341,7 @@ function auditSection({ run, audit, now }: RunReport): Section {
     heading: 'History',
     sentences: audit.map((entry) => {
       const isRun = entry.target === null || !run.traits.hasTargets
-      return auditSentence(entry, now, isRun ? 'the run' : (entry.key ?? shortId(entry.target!)))
+      return auditSentence(entry, now, isRun ? 'the run' : (entry.key ?? shortId(entry.target)))
     }),
   }
 }

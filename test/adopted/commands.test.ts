@@ -111,7 +111,7 @@ test('every read and operator command works on adopted rows, and writes only the
       ['fail', stale],
     ],
   )
-  const again = await json(['recover', '--yes'], 3)
+  const again = await json(['recover', '--yes'])
   assert.equal(again.applied, 0, 'nothing automatic ends what a person took back')
 })
 

@@ -139,7 +139,7 @@ test('show takes a short or a full id and prints all about the run', async () =>
     /^CA +2\/4/m,
     /failed +1 +1 +city-\d+ +HTTP 500$/m,
     /parked +1 +1 +city-\d+ +it took down 3 workers$/m,
-    /resume city-0, by the tests: process 4242/,
+    /resume city-0 \(in progress → planned\), by the tests: process 4242/,
   ]) {
     assert.match(stdout, part)
   }

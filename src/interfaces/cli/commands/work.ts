@@ -208,8 +208,8 @@ async function summarize(
       isLeft && options.drain ? EXIT.resumable : hasFailed ? EXIT.needsAttention : EXIT.done,
     print: (writer) => {
       writer.paragraph(describeWork(source, work))
-      if (next) writer.paragraph(`Run ${shortId(latest!.id)} has work left. ${next}`)
-      if (hasFailed) writer.paragraph(describeFailure(latest!))
+      if (isLeft) writer.paragraph(`Run ${shortId(latest.id)} has work left. ${next}`)
+      if (hasFailed) writer.paragraph(describeFailure(latest))
     },
   }
 }
