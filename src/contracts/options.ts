@@ -204,9 +204,8 @@ export const SHARED_OPTIONS = {
   sources: option.texts('SOURCE', 'only runs of these sources'),
   workers: (defaultValue: number, max = 256) =>
     option.count('N', 'worker processes; dead ones are started again', defaultValue, { max }),
+  /** Of every command that changes something, also of one that asks nothing: a script may give it to all. */
   yes: option.flag('do not ask', '-y'),
-  /** For scripts that give `--yes` to each command. */
-  yesUnasked: option.flag('for scripts; this command asks nothing', '-y'),
 } as const
 
 function parseChoice<C extends string>(text: string, of: readonly C[]): ParseResult<C> {

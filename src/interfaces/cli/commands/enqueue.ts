@@ -14,7 +14,7 @@ import { argument, option, SHARED_OPTIONS } from '../../../contracts/options.ts'
 
 const options = {
   input: option.text('JSON', "for a command's source: what its command finds in UNSTUCK_INPUT"),
-  yes: SHARED_OPTIONS.yesUnasked,
+  yes: SHARED_OPTIONS.yes,
 }
 
 export const command = defineCommand({

@@ -16,7 +16,7 @@ export const command = defineCommand({
   args: { source: argument.required('the source they were saved for') },
   options: {
     format: option.choice(ITEM_FORMATS, 'the format of the stream', 'jsonl'),
-    run: option.text('RUN', 'only items that this run saw last: its id, or its source'),
+    run: SHARED_OPTIONS.run,
     group: SHARED_OPTIONS.group,
     since: SHARED_OPTIONS.since,
     limit: defaultsTo('all', SHARED_OPTIONS.limit(undefined, 1_000_000_000)),

@@ -55,7 +55,7 @@ function defineRunAction<R extends ActionResult>(
     options: {
       because: SHARED_OPTIONS.because,
       dryRun: SHARED_OPTIONS.dryRun,
-      yes: SHARED_OPTIONS.yesUnasked,
+      yes: SHARED_OPTIONS.yes,
     },
 
     async run({ args, options: { dryRun, because }, openContext }) {

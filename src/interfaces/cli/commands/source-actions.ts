@@ -29,7 +29,7 @@ function defineSourceAction(
     options: {
       because: SHARED_OPTIONS.because,
       dryRun: SHARED_OPTIONS.dryRun,
-      yes: SHARED_OPTIONS.yesUnasked,
+      yes: SHARED_OPTIONS.yes,
     },
 
     async run({ args: { source }, options: { dryRun, because }, openContext }) {
