@@ -56,6 +56,7 @@ class RecordingStore {
       liveRuns: () => [],
       holdings: () => [],
       settle: () => [],
+      sourceLocks: () => [],
     }
     return new Proxy({} as Store, {
       get: (_, method: string) => {
@@ -122,7 +123,7 @@ test('the store calls of a service over three minutes with a gap and an outage',
   const sweeping = 'lead sweep 500 ×4, observations ×4, now ×4, claimsOf ×4, heartbeat, settle'
   const doubting = 'lead sweep 500 ×4, observations ×4, heartbeat, settle'
   const monitoring =
-    'lead sweep 500 ×4, observations ×5, now ×6, claimsOf ×5, lead monitor 90000, liveRuns, holdings, sourceLocks, settle ×2, heartbeat'
+    'lead sweep 500 ×4, observations ×5, now ×6, claimsOf ×5, lead monitor 90000, sourceLocks, liveRuns, holdings, settle ×2, heartbeat'
   const pruning = 'prune'
   assert.deepEqual(recording.summary, [
     '0: acquirePresence, registerWorker, heartbeat ×2, lead sweep 500, observations, now, claimsOf, settle',

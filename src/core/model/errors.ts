@@ -91,10 +91,9 @@ export class AlreadyRunningError extends UnstuckError<'E_ALREADY_RUNNING'> {
     const { owner = null, status = 'running', name = run && shortId(run) } = about
     const known = [name && `run ${name}`, owner].filter(Boolean).join(', ')
     const lost = owner === null ? '; if its process has ended, `unstuck recover` comes first' : ''
-    const next = status === 'queued' ? 'begins' : 'continues'
+    const others = `The next worker or start ${status === 'queued' ? 'begins' : 'continues'} it`
     // Waiting helps only while a process has it.
-    const advice =
-      status === 'running' ? `Wait for it${lost}` : `The next worker or start ${next} it`
+    const advice = status === 'running' ? `Wait for it${lost}` : others
     super(
       'E_ALREADY_RUNNING',
       `${source} is already ${status}: ${known}. ${advice}. More: \`unstuck ${name === null ? `check ${source}` : `show ${name}`}\``,
