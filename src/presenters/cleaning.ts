@@ -23,7 +23,14 @@ import {
 } from '../lib/text/sentence.ts'
 import { cleanAction } from './bulk-actions.ts'
 import { loadAttention, NOTHING_FOUND, otherAttention } from './load-attention.ts'
-import { formatAge, formatAgo, nextStartCondition, plural, knownTime } from './format.ts'
+import {
+  formatAge,
+  formatAgo,
+  introduceCommand,
+  nextStartCondition,
+  plural,
+  knownTime,
+} from './format.ts'
 import type { Presented } from './presented.ts'
 import { RUN } from './runs.ts'
 import { nameOf, revertibleRuns, undoByRevert, undoSentences } from './action-result.ts'
@@ -73,6 +80,7 @@ export async function loadSummary(
   ) as SummaryView['ended']
   const counts = ENDED.map((status) => `${ended[status]} ${status}`).join(', ')
   const hasEnded = ENDED.some((status) => ended[status] > 0)
+  const endedRuns = hasEnded ? `Ended runs: ${counts}.` : null
   const other = otherAttention(found.attention, new Set(found.groups.runs))
   return {
     view: { ...view, ended },
@@ -80,8 +88,9 @@ export async function loadSummary(
     summary: [live.summary, other].filter(Boolean).join(' '),
     sections: [
       ...sections,
-      { heading: null, sentences: hasEnded ? [[`Ended runs: ${counts}.`]] : [] },
-      { heading: null, sentences: other === null ? [] : [[other]] },
+      ...[endedRuns, other].flatMap((text) =>
+        text === null ? [] : [{ heading: null, sentences: [[text]] }],
+      ),
     ],
   }
 }
@@ -100,9 +109,7 @@ async function readSummary(given: AssessContext, ageMs: number | undefined) {
 export function presentLiveRuns(classified: ClassifiedRuns): Presented<LiveRunsView> {
   const { now, total, active, resumable, dead, severity } = classified
   const paused = active.filter(({ health }) => health.state === 'paused')
-  const stuck = [...active, ...resumable].filter(
-    (one) => one.health.severity !== 'ok' || paused.includes(one),
-  )
+  const stuck = active.filter((one) => one.health.severity !== 'ok' || paused.includes(one))
   const view = {
     total,
     active: active.map(assessedRunView),
@@ -147,18 +154,20 @@ export function presentLiveRuns(classified: ClassifiedRuns): Presented<LiveRunsV
   }
 }
 
-/** A run that is paused, or not dead and not worked on either. */
+/** A run that is paused, or neither resumable nor dead and not worked on either. */
 function stuckSentence({ run, health }: AssessedRun): Sentence {
   const { state, because, command } = health
-  return [`${runName(run)} of ${run.source} is ${state}: ${because}. See \`${command}\`.`]
+  return [`${runName(run)} of ${run.source} is ${state}: ${because}. ${introduceCommand(command)}`]
 }
 
 function runsSections(heading: string, all: readonly AssessedRun[], now: Millis): Section[] {
   if (all.length === 0) return []
   const runs = all.slice(0, ROWS_MAX)
-  const reasons = runs.map(({ run, decision }): Sentence => [
-    { text: `${runName(run)}: ${formatReason(decisionView(run, decision))}`, style: 'dim' },
-  ])
+  const reasons = runs.map(({ run, decision, health }): Sentence => {
+    const reason = formatReason(decisionView(run, decision))
+    const see = health.severity === 'ok' ? '' : ` ${introduceCommand(health.command)}`
+    return [{ text: `${runName(run)}: ${reason}${see}`, style: 'dim' }]
+  })
   // Tables of users do not count them.
   const unchanged = right(
     'UNCHANGED',

@@ -251,3 +251,17 @@ export function originOf(before: unknown): RunOrigin | null {
 export function isRunRow(before: unknown): boolean {
   return (before as { kind?: unknown } | null)?.kind === 'runs'
 }
+
+/** `Continue it: …`, `See …`: a command that does something is named after what it does. */
+export function introduceCommand(command: string): string {
+  const verb = /\bunstuck (\S+)/.exec(command)?.[1] ?? ''
+  return `${COMMAND_LEADS[verb] ?? 'See'} \`${command}\`.`
+}
+
+const COMMAND_LEADS: Readonly<Record<string, string>> = {
+  work: 'Continue it:',
+  run: 'Continue it:',
+  recover: 'Recover it:',
+  clean: 'Clean it:',
+  unpark: 'Try them again:',
+}

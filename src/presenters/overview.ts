@@ -33,6 +33,7 @@ import {
   barOf,
   knownPages,
   howFar,
+  introduceCommand,
   SEVERITY_STYLE,
   knownTime,
 } from './format.ts'
@@ -274,25 +275,11 @@ function attentionSections(attention: readonly Attention[]): Section[] {
   const sentences = attention.map(({ source, what, because, command, commands = [] }): Sentence => {
     const why = because ? `; ${because.replace(/\.$/, '')}` : ''
     const ways = commands.length > 0 ? ` What moves it: ${commands.map(code).join(', ')}.` : ''
-    const see = `: ${what}${why}. ${leadOf(command)} ${code(command)}.${ways}`
+    const see = `: ${what}${why}. ${introduceCommand(command)}${ways}`
     return ['- ', { text: source, style: 'strong' }, see]
   })
   const heading = `Needs attention: ${plural(attention.length, 'thing')}`
   return [{ heading, sentences: firstSentences(sentences, '`--json` has all') }]
-}
-
-/** Says what a command does that is not only looked at. */
-function leadOf(command: string): string {
-  const verb = /(?:^|&& )unstuck (\S+)/.exec(command)?.[1] ?? ''
-  return LEADS[verb] ?? 'See'
-}
-
-const LEADS: Readonly<Record<string, string>> = {
-  work: 'Continue it:',
-  run: 'Continue it:',
-  recover: 'Recover it:',
-  clean: 'Clean it:',
-  unpark: 'Try them again:',
 }
 
 function code(command: string): string {

@@ -286,11 +286,11 @@ describe('recover', { concurrency: 2 }, () => {
     const summary = await ctx.cli(['summary'], 3)
     assert.match(
       summary.stdout,
-      /^\w{8} of nightly is orphaned: .*no longer exists.* See `unstuck recover`\.$/m,
+      /^\w{8} of nightly is orphaned: .*no longer exists.* Recover it: `unstuck recover`\.$/m,
     )
     assert.match(
       summary.stdout,
-      /^\w{8}: process .* no longer exists .*; onCrash: 'hold' holds .*, and it continues with the others\.$/m,
+      /^\w{8}: process .* no longer exists .*; onCrash: 'hold' holds .*, and it continues with the others\. Recover it: `unstuck recover`\.$/m,
     )
     const { stdout } = await ctx.cli(['recover', '--yes'], 3)
     assert.match(stdout, /^- hold target a \(\w{8}\) of directory \(in progress → stuck\)/m)
