@@ -35,6 +35,7 @@ export const ADOPTED_TARGETS: Situations = {
     verdicts: ['resume towns'],
     alerts: ['silent'],
     attention: { 'towns: orphaned': 'unstuck recover' },
+    unsaid: /held by lost workers/,
     tables: { towns: { table: ypTargets, rows: rows(SECOND, SECOND, SECOND, 2 * HOUR) } },
   },
   'a table of targets with three rows that have been silent for 2 h': {

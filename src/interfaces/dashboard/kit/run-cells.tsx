@@ -87,7 +87,7 @@ function RunOwner({ run: { owner, origin, kind, source, status, health } }: { ru
   if (owner === null)
     return (
       <Link to={`/workers?q=${encodeURIComponent(source)}`}>
-        {health === 'orphaned' ? 'lost workers' : 'workers'}
+        {health === 'orphaned' && origin === null ? 'lost workers' : 'workers'}
       </Link>
     )
   // The worker id of a row is derived: the table knows the row, and perhaps a name.

@@ -167,7 +167,7 @@ function RunNumbers({ detail: { run, counts, owner, continuation } }: { detail: 
             to={`/runs/${run.id}?status=*#targets`}
           />
         )}
-        {run.health === 'orphaned' && counts.in_progress > 0 && (
+        {run.health === 'orphaned' && run.origin === null && counts.in_progress > 0 && (
           <p class="faint">What is in progress is held by lost workers.</p>
         )}
         <Facts
