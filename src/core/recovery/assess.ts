@@ -138,7 +138,7 @@ function assessRuns<T extends OnlyTarget>(
     const { run } = one
     const owner =
       run.kind === 'crawl'
-        ? mostAlive(byCrawl.get(run.traits.isOnlyLive ? run.source : run.id) ?? [])
+        ? ownerOfCrawl(run, byCrawl.get(run.traits.isOnlyLive ? run.source : run.id) ?? [])
         : withLock((run.owner !== null && byId.get(run.owner)) || null, locks)
     return assessOne(one, owner, present.has(run.source), options)
   })
@@ -283,8 +283,10 @@ export function isLost({ liveness }: Pick<LivenessAssessment, 'liveness'>): bool
   return liveness === 'gone' || liveness === 'silent'
 }
 
-function mostAlive(owners: readonly Owner[]): Owner | null {
-  return owners.find(({ assessment }) => !isLost(assessment)) ?? owners[0] ?? null
+/** Returns the worker with the best evidence of being alive. Lost workers hold nothing of a crawl that is not running. */
+function ownerOfCrawl({ status }: Run, owners: readonly Owner[]): Owner | null {
+  const alive = owners.find(({ assessment }) => !isLost(assessment))
+  return alive ?? (status === 'running' ? owners[0] : null) ?? null
 }
 
 function evidenceOf(run: Run, owner: Owner | null, now: Millis): RunEvidence {
