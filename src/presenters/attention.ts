@@ -99,7 +99,7 @@ function workerItems(
     .map(({ worker, targets, assessment: { liveness, because } }) => ({
       run: null,
       source: worker.source,
-      what: `a ${LOST.includes(liveness) ? 'lost' : liveness} worker holds ${plural(targets, 'target')}`,
+      what: `${LOST.includes(liveness) ? 'a lost' : liveness === 'unknown' ? 'an unknown' : `a ${liveness}`} worker holds ${plural(targets, 'target')}`,
       because,
       command: LOST.includes(liveness) ? 'unstuck recover' : 'unstuck workers',
     }))

@@ -10,9 +10,13 @@ import { describeStep, waysOut } from './allowed-actions.ts'
 
 /** Rows of tables of your own that recovery does not move by itself: what an operator can do, and which setting would. */
 
-/** A live run that needs attention, also if an operator has acknowledged it. */
+/** A live run that needs attention and can be moved or acknowledged, also if an operator has acknowledged it. */
 export function isStuck({ run, health }: Pick<AssessedRun, 'run' | 'health'>): boolean {
-  return isLive(run.status) && (health.severity !== 'ok' || run.acknowledgedAt !== null)
+  const { origin } = run.traits
+  // No action applies to targets of unknown liveness.
+  const isUnknown = health.state === 'unknown' && origin !== null && run.kind === 'crawl'
+  const needsAttention = health.severity !== 'ok' && !isUnknown
+  return isLive(run.status) && (needsAttention || run.acknowledgedAt !== null)
 }
 
 /** Neither recovery nor a clean moves it. */

@@ -48,6 +48,20 @@ export const ADOPTED_TARGETS: Situations = {
     attention: { 'towns: orphaned': 'unstuck recover' },
     tables: { towns: { table: ypTargets, rows: rows(2 * HOUR, 2 * HOUR, 2 * HOUR) } },
   },
+  'a table of targets with a live row and one of unknown liveness': {
+    severity: 'attention',
+    health: { towns: 'unknown' },
+    check: { towns: 'wait' },
+    attention: { 'towns: unknown': 'unstuck explain ID' },
+    tables: {
+      towns: {
+        table: ypTargets,
+        rows: rows(2 * HOUR, SECOND),
+        options: `alive: ({ id }) => { if (Number(id) === 1) throw new Error('no answer'); return true }`,
+      },
+    },
+    arrange: async () => {},
+  },
   'a table of targets of which all are planned': {
     severity: 'ok',
     health: { towns: 'waiting' },

@@ -3,7 +3,7 @@ import {
   workerSeverity,
   worstSeverity,
   type Health,
-  type StuckRows,
+  type UnwellRows,
   type Severity,
 } from '../decide/health.ts'
 import { decide, lastActivityOf, type Snapshot } from '../decide/recovery.ts'
@@ -98,8 +98,8 @@ export async function assess(context: AssessContext): Promise<Assessment> {
   ])
   const runsById = new Map(live.map(({ run }) => [run.id, run]))
   const workers = assessWorkers(observations, holdings, runsById, { ...context, now })
-  const stuckRows = findStuckRows(runsById, holdings, workers)
-  const runs = assessRuns(live, observations, { ...context, locks, now, stuckRows })
+  const unwellRows = findUnwellRows(runsById, holdings, workers)
+  const runs = assessRuns(live, observations, { ...context, locks, now, unwellRows })
   const { unreadable } = store
   const severity = worstSeverity([
     ...runs.map(({ health }) => health.severity),
@@ -111,7 +111,7 @@ export async function assess(context: AssessContext): Promise<Assessment> {
 
 type AssessOptions = {
   /** By run. */
-  readonly stuckRows?: ReadonlyMap<RunId, StuckRows>
+  readonly unwellRows?: ReadonlyMap<RunId, UnwellRows>
   readonly now: Millis
   readonly observer: ObserverHealth
   readonly policyOf: PolicyOf
@@ -160,7 +160,7 @@ function assessOne<T extends OnlyTarget>(
   { run, target }: { readonly run: Run; readonly target: T | null },
   owner: Owner | null,
   hasWorker: boolean,
-  { now, policyOf, stuckRows }: AssessOptions,
+  { now, policyOf, unwellRows }: AssessOptions,
 ): AssessedRun<T> {
   const policy = policyOf(run)
   const held = owner && target?.status === 'in_progress' ? targetSnapshot(target) : null
@@ -191,7 +191,7 @@ function assessOne<T extends OnlyTarget>(
       ageDecision,
       owner: assessment,
       hasWorker,
-      stuckRows: stuckRows?.get(run.id),
+      unwellRows: unwellRows?.get(run.id),
       now,
     }),
   }
@@ -219,6 +219,7 @@ function assessWorkers(
 
 /** The states of a worker whose row in a table of your own is stuck, worst first. */
 const STUCK_ROWS: readonly Liveness[] = ['gone', 'silent', 'stalled']
+const UNWELL_ROWS: readonly Liveness[] = [...STUCK_ROWS, 'unknown']
 const NAMED_MAX = 3
 
 /** Returns whether the row of this worker is stuck. While the state of a worker is unknown, it is not. */
@@ -226,30 +227,33 @@ export function isStuckRow({ assessment }: Pick<AssessedWorker, 'assessment'>): 
   return STUCK_ROWS.includes(assessment.liveness)
 }
 
-/** Returns the rows in progress that are stuck, by table of your own. */
-function findStuckRows(
+/** Returns the rows in progress that are stuck, else those of unknown liveness, by table of your own. */
+function findUnwellRows(
   runs: ReadonlyMap<RunId, Run>,
   holdings: readonly Holding[],
   workers: readonly AssessedWorker[],
-): ReadonlyMap<RunId, StuckRows> {
+): ReadonlyMap<RunId, UnwellRows> {
   const byId = new Map(workers.map((one) => [one.worker.id, one]))
-  const found = new Map<RunId, StuckRows>()
+  const found = new Map<RunId, UnwellRows>()
   for (const [id, held] of Map.groupBy(holdings, ({ run }) => run)) {
     const run = runs.get(id)
     if (!run || run.traits.origin === null || run.kind === 'single') continue
-    const rows = held.flatMap(({ worker, lastActivityAt }) => {
+    const unwell = held.flatMap(({ worker, lastActivityAt }) => {
       const owner = byId.get(worker)
-      if (!owner || !isStuckRow(owner)) return []
-      return [{ owner, rank: STUCK_ROWS.indexOf(owner.assessment.liveness), lastActivityAt }]
+      const rank = owner ? UNWELL_ROWS.indexOf(owner.assessment.liveness) : -1
+      return owner && rank >= 0 ? [{ owner, rank, lastActivityAt }] : []
     })
-    if (rows.length === 0) continue
+    if (unwell.length === 0) continue
+    const stuck = unwell.filter(({ owner }) => isStuckRow(owner))
+    const rows = stuck.length > 0 ? stuck : unwell
     rows.sort((a, b) => a.rank - b.rank || a.lastActivityAt - b.lastActivityAt)
     const [worst, ...others] = rows
     const { assessment } = worst!.owner
     const names = others.slice(0, NAMED_MAX).map(({ owner }) => owner.evidence.label)
     const more = others.length > NAMED_MAX ? ` and ${others.length - NAMED_MAX} more` : ''
     const also = names.length > 0 ? `; also ${names.join(', ')}${more}` : ''
-    const count = `${rows.length} of ${run.counts.targets.in_progress} rows in progress ${rows.length === 1 ? 'is' : 'are'} stuck`
+    const state = `${rows.length === 1 ? 'is' : 'are'} ${stuck.length > 0 ? 'stuck' : 'of unknown liveness'}`
+    const count = `${rows.length} of ${run.counts.targets.in_progress} rows in progress ${state}`
     const because = `${count}: ${assessment.because}${also}`
     found.set(id, { liveness: assessment.liveness, because, since: worst!.lastActivityAt })
   }
