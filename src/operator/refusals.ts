@@ -31,8 +31,24 @@ export function refuseCancel(run: Run): Refusal {
   if (actions.includes('cancel') || origin === null) return null
   return new RefusedError(
     hasTargets
-      ? `Run ${runName(run)} is the whole table ${origin.table}: it is not ended as one. Set single targets aside with \`unstuck park\`.`
+      ? `Run ${runName(run)} is the whole table ${origin.table}: it is not ended as one. ${refusePark(run)?.message ?? 'Set single targets aside with `unstuck park`.'}`
       : `No status is mapped for cancel on a run of ${origin.table}: map ${cancelSetting(run)} in the config.`,
+  )
+}
+
+/** For targets of the run. A parked row must differ from a failed one. */
+export function refusePark(run: Run): Refusal {
+  const { origin, actions } = run.traits
+  if (origin === null || actions.includes('park')) return null
+  if (run.kind === 'single')
+    return new RefusedError(
+      `Run ${runName(run)} is ${describeOrigin(origin)}, which is not parked: ${cancelHint(run)}.`,
+    )
+  const [parked, stuck] = ['parked', 'stuck'].map(
+    (one) => `adopted.${origin.table}.statuses.${one}`,
+  )
+  return new RefusedError(
+    `No status is mapped for park on a target of ${origin.table}: map ${parked} or ${stuck} in the config.`,
   )
 }
 

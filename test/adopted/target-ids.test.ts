@@ -87,6 +87,23 @@ for (const engine of ENGINES) {
     assert.deepEqual(items.map(({ origin }: any) => origin.key).toSorted(), ['17', '18', '19'])
   })
 
+  test(`a dry run of park is refused where park is, and no refusal recommends it, on ${engine.name}`, async () => {
+    const { parked: _, ...statuses } = mapping('pages').statuses
+    const pages = { ...mapping('pages'), statuses }
+    await using project = await createAdoptedProject(engine, DDL, { pages })
+    const refusal = /No status is mapped for park on a target of pages: map .*statuses\.parked or /
+    for (const args of [
+      ['park', '17', '--dry-run'],
+      ['park', '17'],
+      ['cancel', 'pages'],
+    ]) {
+      const { code, stderr } = await project.cli(...args)
+      assert.notEqual(code, 0, args.join(' '))
+      assert.match(stderr, refusal)
+      assert.doesNotMatch(stderr, /`unstuck park`/)
+    }
+  })
+
   test(`rows that are acknowledged, and those that are not, are listed on their own, on ${engine.name}`, async () => {
     await using project = await createAdoptedProject(engine, DDL, adopted)
     const rows = [20, 21, 22, 23].map((id) => `(${id}, 'broken', '/${id}', '${ago}', NULL, 'gone')`)
