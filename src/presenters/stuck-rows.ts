@@ -51,8 +51,13 @@ function settingFor({ run, decision, health, policy, owner }: AssessedRun): stri
       `With \`onStalled: 'resume'\` or \`'fail'\` in the policy of adopted.${table} (now \`'${policy.onStalled}'\`) it is moved automatically.`,
     ]
   const shown = `\`columns.heartbeatAt\` or \`alive\` of adopted.${table} shows whether a row is alive`
-  if (owner !== null || run.traits.hasTargets)
-    return [`Nothing shows whether it is alive: ${shown}.`]
+  // Its heartbeat is mapped, and its liveness is known after one lease.
+  if (owner !== null && owner.evidence.aliveCheck === undefined) return []
+  if (owner !== null)
+    return [
+      `\`alive\` of adopted.${table} failed or timed out: while it does, the row is left alone.`,
+    ]
+  if (run.traits.hasTargets) return [`Nothing shows whether it is alive: ${shown}.`]
   return [
     `With \`onStale: 'fail'\` and \`staleAfter\` in the policy of adopted.${table} it is failed automatically; ${shown}.`,
   ]
