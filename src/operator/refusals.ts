@@ -2,7 +2,13 @@ import { AlreadyRunningError, RefusedError, UsageError } from '../core/model/err
 import { shortId } from '../core/model/id.ts'
 import { isLive, type Run } from '../core/model/run.ts'
 import { DEAD_LETTER_STATUSES, type Target } from '../core/model/target.ts'
-import { describeOrigin, type RunAction, type TargetAction, runName } from '../core/model/traits.ts'
+import {
+  commandOn,
+  describeOrigin,
+  type RunAction,
+  type TargetAction,
+  runName,
+} from '../core/model/traits.ts'
 
 /** Why an action is not accepted; null when it is. An operator action throws it. */
 export type Refusal = RefusedError | AlreadyRunningError | UsageError | null
@@ -56,7 +62,7 @@ export function refusePark(run: Run): Refusal {
 export function cancelHint(run: Pick<Run, 'id' | 'traits'>): string {
   const { traits } = run
   if (traits.actions.includes('cancel'))
-    return `\`unstuck cancel ${runName(run)}\` ends it whatever it is`
+    return `\`${commandOn('cancel', runName(run))}\` ends it whatever it is`
   if (traits.hasTargets) return 'a whole table is not ended as one'
   return `to end it whatever it is, map ${cancelSetting(run)} in the config`
 }

@@ -6,7 +6,7 @@ import { isLive, LIVE_STATUSES, type Run, type RunStatus } from '../core/model/r
 import type { Target } from '../core/model/target.ts'
 import { rowName, runName } from '../core/model/traits.ts'
 import type { Store } from '../core/store/store.ts'
-import { unstuckCommand } from '../lib/text/shell-command.ts'
+import { shellWord, unstuckCommand } from '../lib/text/shell-command.ts'
 import { sourceMistake } from '../lib/validate/source.ts'
 
 /** Resolves what an operator gives for a run or a target, for all interfaces. */
@@ -116,8 +116,8 @@ async function idOrSource<T extends Run | Target>(
   const what = 'source' in byId ? 'run' : 'target'
   throw new UsageError(
     `${text} is ${byId.id.endsWith(text.toLowerCase()) ? 'the end of ' : ''}the id of a ${what}, and also a source.\n` +
-      `For the ${what}: \`unstuck ${command} ${fullName(byId, text)}\`\n` +
-      `For the source: \`unstuck ${command} ${fullName(bySource, text)}\``,
+      `For the ${what}: \`unstuck ${command} ${shellWord(fullName(byId, text))}\`\n` +
+      `For the source: \`unstuck ${command} ${shellWord(fullName(bySource, text))}\``,
   )
 }
 
@@ -147,7 +147,7 @@ async function findById<T extends Run | Target>(
   const ids = await store.idsEnding(isIdEnding(text) && !isId(id) ? id : text, kind)
   const found = (await Promise.all(ids.map(read))).filter((one) => one !== null)
   if (found.length < 2) return found[0] ?? null
-  const commands = found.map((one) => `\`unstuck ${command} ${fullName(one, text)}\``)
+  const commands = found.map((one) => `\`unstuck ${command} ${shellWord(fullName(one, text))}\``)
   throw new UsageError(
     `Several ${kind}s have the id ${text}. Give it in full:\n${commands.join('\n')}`,
   )
@@ -184,7 +184,10 @@ async function runToChange(store: Store, run: Run, command: string): Promise<Run
   }
   if (command !== 'resume') {
     const last = `Its last run, ${runName(run)}, is ${status}`
-    throw new NotFoundError(`live run of ${source}`, `${last}: \`unstuck show ${runName(run)}\`.`)
+    throw new NotFoundError(
+      `live run of ${source}`,
+      `${last}: \`${unstuckCommand('show', [runName(run)])}\`.`,
+    )
   }
   const ended = await runsOf(store, source, ENDED_MAX)
   const resumable = ended.find(

@@ -250,7 +250,9 @@ export async function resetTarget(
   const { id, run, status } = target
   const short = targetRef(target)
   if (isParkedOrStuck(target)) {
-    throw new RefusedError(`Target ${short} is ${status}, not failed: \`unstuck unpark ${short}\`.`)
+    throw new RefusedError(
+      `Target ${short} is ${status}, not failed: \`${unstuckCommand('unpark', [short])}\`.`,
+    )
   }
   if (status !== 'failed')
     throw new RefusedError(

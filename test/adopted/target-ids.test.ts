@@ -49,6 +49,8 @@ for (const engine of ENGINES) {
     for (const name of ['17', 'pages:17'])
       assert.deepEqual((await json('explain', name)).target.origin, { table: 'pages', key: '17' })
     assert.match((await cli('explain', '17')).stdout, /Target pages:17, \/a: /)
+    const offered = await cli('complete', 'fish', '--', 'unstuck', 'explain', 'pages:')
+    assert.match(offered.stdout, /^pages:18\t/m)
     const both = await cli('explain', '18')
     assert.match(both.stderr, /`unstuck explain pages:18`/)
     assert.match(both.stderr, /`unstuck explain files:18`/)

@@ -1,4 +1,4 @@
-import { runName } from '../model/traits.ts'
+import { commandOn, runName } from '../model/traits.ts'
 import type { Policy } from '../model/policy.ts'
 import type { Run } from '../model/run.ts'
 import { humanizeAgo, humanizeDuration, type Millis } from '../model/time.ts'
@@ -93,7 +93,7 @@ export function assessHealth(facts: HealthFacts): Health {
   const { run, unwellRows } = facts
   const found = classify(facts)
   const { state, because, action = 'explain' } = paused(facts, found) ?? found
-  const command = action === 'recover' ? 'unstuck recover' : `unstuck ${action} ${runName(run)}`
+  const command = action === 'recover' ? 'unstuck recover' : commandOn(action, runName(run))
   const severity = run.acknowledgedAt === null ? SEVERITY_OF[state] : 'ok'
   return { state, severity, because, since: unwellRows?.since ?? run.lastActivityAt, command }
 }
