@@ -51,6 +51,12 @@ for (const engine of ENGINES) {
     assert.match((await cli('explain', '17')).stdout, /Target pages:17, \/a: /)
     const offered = await cli('complete', 'fish', '--', 'unstuck', 'explain', 'pages:')
     assert.match(offered.stdout, /^pages:18\t/m)
+    for (const args of [
+      ['show', '17'],
+      ['fail', '17'],
+      ['items', '17'],
+    ])
+      assert.match((await cli(...args)).stderr, /`unstuck explain pages:17`/, args.join(' '))
     const both = await cli('explain', '18')
     assert.match(both.stderr, /`unstuck explain pages:18`/)
     assert.match(both.stderr, /`unstuck explain files:18`/)
