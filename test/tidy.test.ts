@@ -215,7 +215,7 @@ test('no file is longer than 350 lines', () => {
 
 /** Upper limits. A change that raises one says why. */
 const LIMITS = {
-  files: 622,
+  files: 623,
   lines: 79_500,
   'lines of src/core': 17_000,
   'methods of WorkerStore': 36,

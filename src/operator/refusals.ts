@@ -2,7 +2,13 @@ import { AlreadyRunningError, RefusedError, UsageError } from '../core/model/err
 import { shortId } from '../core/model/id.ts'
 import { isLive, type Run } from '../core/model/run.ts'
 import { DEAD_LETTER_STATUSES, type Target } from '../core/model/target.ts'
-import { describeOrigin, type RunAction, type TargetAction, runName } from '../core/model/traits.ts'
+import {
+  commandOn,
+  describeOrigin,
+  type RunAction,
+  type TargetAction,
+  runName,
+} from '../core/model/traits.ts'
 
 /** Why an action is not accepted; null when it is. An operator action throws it. */
 export type Refusal = RefusedError | AlreadyRunningError | UsageError | null
@@ -31,8 +37,24 @@ export function refuseCancel(run: Run): Refusal {
   if (actions.includes('cancel') || origin === null) return null
   return new RefusedError(
     hasTargets
-      ? `Run ${runName(run)} is the whole table ${origin.table}: it is not ended as one. Set single targets aside with \`unstuck park\`.`
+      ? `Run ${runName(run)} is the whole table ${origin.table}: it is not ended as one. ${refusePark(run)?.message ?? 'Set single targets aside with `unstuck park`.'}`
       : `No status is mapped for cancel on a run of ${origin.table}: map ${cancelSetting(run)} in the config.`,
+  )
+}
+
+/** For targets of the run. A parked row must differ from a failed one. */
+export function refusePark(run: Run): Refusal {
+  const { origin, actions } = run.traits
+  if (origin === null || actions.includes('park')) return null
+  if (run.kind === 'single')
+    return new RefusedError(
+      `Run ${runName(run)} is ${describeOrigin(origin)}, which is not parked: ${cancelHint(run)}.`,
+    )
+  const [parked, stuck] = ['parked', 'stuck'].map(
+    (one) => `adopted.${origin.table}.statuses.${one}`,
+  )
+  return new RefusedError(
+    `No status is mapped for park on a target of ${origin.table}: map ${parked} or ${stuck} in the config.`,
   )
 }
 
@@ -40,9 +62,9 @@ export function refuseCancel(run: Run): Refusal {
 export function cancelHint(run: Pick<Run, 'id' | 'traits'>): string {
   const { traits } = run
   if (traits.actions.includes('cancel'))
-    return `\`unstuck cancel ${runName(run)}\` ends it whatever it is`
+    return `\`${commandOn('cancel', runName(run))}\` ends it whatever it is`
   if (traits.actions.includes('fail'))
-    return `\`unstuck fail ${runName(run)}\` ends it whatever it is`
+    return `\`${commandOn('fail', runName(run))}\` ends it whatever it is`
   if (traits.hasTargets) return 'a whole table is not ended as one'
   return `to end it whatever it is, map ${cancelSetting(run)} in the config`
 }

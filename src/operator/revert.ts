@@ -1,4 +1,4 @@
-import { runName } from '../core/model/traits.ts'
+import { commandOn, runName } from '../core/model/traits.ts'
 import { shortId, type RunId, type TargetId } from '../core/model/id.ts'
 import { isLive, type Run, type RunStatus } from '../core/model/run.ts'
 import type { Target, TargetStatus } from '../core/model/target.ts'
@@ -164,7 +164,7 @@ function whyNotRevertible(run: Run, done: readonly AuditedAction[], isReverted: 
     const id = runName(run)
     return run.traits.continuedBy === 'own-program'
       ? `the last thing done to it was ${last.action}, which put it back in the queue. ${STOOD_THERE}`
-      : `the last thing done to it was ${last.action}, which took nothing away; \`unstuck cancel ${id}\` would end it`
+      : `the last thing done to it was ${last.action}, which took nothing away; \`${commandOn('cancel', id)}\` would end it`
   }
   return `the last thing done to it was ${last.action}, and it has moved on since`
 }

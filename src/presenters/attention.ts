@@ -5,7 +5,8 @@ import { type RunId } from '../core/model/id.ts'
 import type { Run } from '../core/model/run.ts'
 import type { Liveness } from '../core/model/worker.ts'
 import { unstuckCommand } from '../lib/text/shell-command.ts'
-import type { AssessedRun, AssessedWorker, Assessment } from '../core/recovery/assess.ts'
+import type { AssessedRun, Assessment } from '../core/recovery/assess.ts'
+import type { AssessedWorker } from '../core/recovery/assess-workers.ts'
 import type { UnreadableTable } from '../core/store/store.ts'
 import { withoutAcknowledged, type AcknowledgedTargets } from './acknowledged.ts'
 import { waysOut } from './allowed-actions.ts'
@@ -107,7 +108,7 @@ function workerItems(
     .map(({ worker, targets, assessment: { liveness, because } }) => ({
       run: null,
       source: worker.source,
-      what: `a ${LOST.includes(liveness) ? 'lost' : liveness} worker holds ${plural(targets, 'target')}`,
+      what: `${LOST.includes(liveness) ? 'a lost' : liveness === 'unknown' ? 'an unknown' : `a ${liveness}`} worker holds ${plural(targets, 'target')}`,
       because,
       command: LOST.includes(liveness) ? 'unstuck recover' : 'unstuck workers',
     }))

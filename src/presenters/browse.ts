@@ -1,11 +1,13 @@
 import { isLive } from '../core/model/run.ts'
-import { shortId, type RunId } from '../core/model/id.ts'
+import { rowName } from '../core/model/traits.ts'
+import { type RunId } from '../core/model/id.ts'
 import { HEALTH_STATES } from '../core/decide/health.ts'
 import type { Millis } from '../core/model/time.ts'
 import type { AuditEntry } from '../core/store/store.ts'
 import {
   flex,
   left,
+  longest,
   right,
   type Cell,
   type Column,
@@ -15,11 +17,13 @@ import {
 import type { DeadLetterGroups } from './dead-letters.ts'
 import type { DeadLetterGroup } from './responses.ts'
 import {
+  auditName,
+  isRunRow,
+  originOf,
   formatAge,
   formatAgo,
   formatEta,
   formatLiveness,
-  formatProcessCell,
   formatRunStatus,
   formatRunId,
   parseTime,
@@ -32,7 +36,7 @@ import { roundRate } from './pace.ts'
 import type { ListedRun, Worker as WorkerView } from './records.ts'
 import { formatChange, formatReason } from './verdict.ts'
 import type { Verdict as VerdictView } from './results.ts'
-import { NO_WORKERS } from './workers.ts'
+import { NO_WORKERS, processColumns, workerColumn } from './workers.ts'
 
 /** A list that is sorted, filtered and opened row by row: a view of `top`. */
 export type BrowseList = {
@@ -146,10 +150,9 @@ export function browseWorkers(workers: readonly WorkerView[], now: Millis): Brow
     noun: ['worker', 'workers'],
     empty: NO_WORKERS,
     columns: [
-      // The id of a worker that is known only from a user's own table is made up.
-      left('WORKER', ({ id, label }) => (label === null ? shortId(id) : '')),
+      workerColumn(workers),
       flex('SOURCE', ({ source }) => source),
-      flex('PROCESS', formatProcessCell, 3),
+      ...processColumns(workers),
       left('LIVENESS', ({ liveness }) => formatLiveness(liveness)),
       right('TARGETS', ({ targets }) => String(targets), 1),
       right(
@@ -232,6 +235,15 @@ function formatStatuses(statuses: DeadLetterGroup['statuses']): Span {
   return { text: parts.join(', '), style: isParked ? 'warn' : 'bad' }
 }
 
+/** A row of your own by its own id. */
+function auditCell(entry: AuditEntry): string {
+  const { run, target, key, before } = entry
+  if (run === null) return 'source'
+  const row = rowName(originOf(before))
+  if (target === null || isRunRow(before)) return auditName(entry)
+  return row ?? key ?? auditName(entry)
+}
+
 export function browseHistory(entries: readonly AuditEntry[], now: Millis): BrowseList {
   return browse(entries, {
     noun: ['entry', 'entries'],
@@ -239,13 +251,10 @@ export function browseHistory(entries: readonly AuditEntry[], now: Millis): Brow
     columns: [
       right('WHEN', ({ at }) => ({ text: formatAgo(at, now), style: 'dim' })),
       left('ACTION', ({ action }) => ({ text: action, style: 'strong' })),
-      flex('SUBJECT', ({ run, target, key }) =>
-        target !== null
-          ? (key ?? `target ${shortId(target)}`)
-          : run !== null
-            ? `run ${shortId(run)}`
-            : 'source',
-      ),
+      {
+        ...flex('SUBJECT', auditCell),
+        min: longest(entries.filter(({ before }) => originOf(before)).map(auditCell)),
+      },
       flex('SOURCE', ({ source }) => source),
       flex('BY', ({ actor }) => actor, 1),
     ],

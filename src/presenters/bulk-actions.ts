@@ -89,11 +89,13 @@ export function recoverAction(
 export function cleanAction(
   selection: {
     readonly runs?: readonly string[] | undefined
+    /** How the command names the runs. */
+    readonly names?: readonly string[] | undefined
     readonly age?: string | undefined
   },
   dead?: number,
 ): AllowedAction {
-  const { runs, age } = selection
+  const { runs, names = (runs ?? []).map(shortId), age } = selection
   return makeAction(
     'clean',
     {
@@ -109,7 +111,7 @@ export function cleanAction(
         preview: runs ? null : withQuery('/api/clean', new URLSearchParams(age ? { age } : {})),
       },
     },
-    unstuckCommand('clean', (runs ?? []).map(shortId), { yes: true, age }),
+    unstuckCommand('clean', names, { yes: true, age }),
   )
 }
 

@@ -204,7 +204,7 @@ export type CleaningRequest = {
   readonly dryRun: boolean
   /** False if the operator declined; the default is `!dryRun`. */
   readonly isDone?: boolean
-  readonly runs?: readonly string[] | undefined
+  readonly runs?: readonly RunId[] | undefined
   readonly age?: string | undefined
 }
 
@@ -218,6 +218,7 @@ export function presentCleaning(
 ): Presented<CleaningView> {
   const { dryRun, isDone = !dryRun, runs = [], age } = request
   const { dead } = classified
+  const names = new Map(dead.map(({ run }) => [run.id, runName(run)]))
   const { view, sections, ...summary } = presentLiveRuns(classified)
   const planned = dead.map((assessed) => toRunVerdict(assessed, false)).filter(isPlanned)
   const views = cleaned.map((verdict) => verdictView(verdict, true))
@@ -230,13 +231,17 @@ export function presentCleaning(
       ...view,
       dead: view.dead.map((run) => ({
         ...run,
-        actions: isDone ? [] : [cleanAction({ runs: [run.id] })],
+        actions: isDone ? [] : [cleanAction({ runs: [run.id], names: [run.subject.name] })],
       })),
       cleaned: views,
       count: isDone ? applied : planned.length,
       dryRun,
       plan: planHash(planned),
-      command: unstuckCommand('clean', runs.map(shortId), { yes: true, age }),
+      command: unstuckCommand(
+        'clean',
+        runs.map((id) => names.get(id) ?? shortId(id)),
+        { yes: true, age },
+      ),
     },
     severity: dead.length > applied ? worstSeverity([summary.severity, 'attention']) : 'ok',
     summary: result,
@@ -316,6 +321,6 @@ function throwUnlessDead(named: Run, classified: ClassifiedRuns, isDelete: boole
   const assessed = [...classified.active, ...classified.resumable].find(({ run }) => run.id === id)
   throw new UsageError(
     `Run ${short} is not dead${assessed ? `: ${assessed.decision.because}` : ''}. ` +
-      `More: \`unstuck explain ${short}\`; ${cancelHint(named)}.`,
+      `More: \`${unstuckCommand('explain', [short])}\`; ${cancelHint(named)}.`,
   )
 }

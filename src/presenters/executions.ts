@@ -1,4 +1,4 @@
-import { runName } from '../core/model/traits.ts'
+import { commandOn, runName } from '../core/model/traits.ts'
 import type { Run } from '../core/model/run.ts'
 import { humanizeDuration, iso, type Millis } from '../core/model/time.ts'
 import type { Execution } from '../features/commands/store/store.ts'
@@ -69,7 +69,7 @@ export function executionsSection(facts: {
     sentences: [
       ...all,
       [{ text: `Files: ${last!.outputDir} on ${last!.host}`, style: 'dim' }],
-      [{ text: `Output: \`unstuck logs ${runName(run)}\``, style: 'dim' }],
+      [{ text: `Output: \`${commandOn('logs', runName(run))}\``, style: 'dim' }],
     ],
   }
 }

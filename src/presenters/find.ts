@@ -225,7 +225,7 @@ async function runToChange(store: Store, run: Run, command: string): Promise<Run
     const next = CHANGE_ENDED.includes(command) && status !== 'succeeded' ? command : 'show'
     throw new NotFoundError(
       `live run of ${source}`,
-      `${last}: \`unstuck ${next} ${runName(run)}\`.`,
+      `${last}: \`${unstuckCommand(next, [runName(run)])}\`.`,
     )
   }
   const ended = await runsOf(store, source, ENDED_MAX)
@@ -263,8 +263,20 @@ async function notFound(store: Store, what: string, text: string): Promise<Error
 const SOURCES_MAX = 200
 
 async function sourceHint(store: Store, source: string): Promise<string> {
+  // An id of ours would be searched in whole tables.
+  const row = isIdEnding(source) ? null : await rowNamed(store, source)
+  if (row !== null)
+    return `It is the id of a row of yours: \`${unstuckCommand('explain', [row])}\`.`
   const hint = await similarSource(store, source)
   return hint ? `Did you mean ${hint}?` : RUNS_HINT
+}
+
+/** Returns the name of the row of a table of your own with this id, where a run or a source was asked for. */
+async function rowNamed(store: Store, text: string): Promise<string | null> {
+  const [run] = await store.idsEnding(text, 'run')
+  if (run !== undefined) return rowName((await store.run(run))?.traits.origin ?? null)
+  const [target] = await store.idsEnding(text, 'target')
+  return target === undefined ? null : rowName((await store.target(target))?.origin ?? null)
 }
 
 /** Returns the other source with the most similar name, of the newest runs. */

@@ -75,6 +75,22 @@ export function formatProcessCell({ label, pid, host }: ProcessRef): string {
   return label ?? `${pid} on ${host}`
 }
 
+type NamedWorker = { readonly id: string; readonly label: string | null }
+
+/** A worker by the end of its id; one that is known only from a row of your own by that row. */
+export function workerName({ id, label }: NamedWorker): string {
+  return label ?? shortId(id)
+}
+
+/** `5d0c8a21 silent: process 4711 …`, or a reason that names the row itself. */
+export function workerReason(
+  worker: NamedWorker & { readonly liveness: Liveness; readonly because: string },
+): string {
+  const { label, liveness, because } = worker
+  if (label !== null && because.includes(label)) return because
+  return `${workerName(worker)} ${liveness}: ${because}`
+}
+
 /** How a target is named in sentences and commands: `pages:17` for a row of your own, else the end of its id. */
 export function targetRef(target: {
   readonly id: string

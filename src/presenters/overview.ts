@@ -260,10 +260,10 @@ function liveTable(live: readonly AssessedRun[], now: Millis): Table {
   ])
 }
 
-function statusCell({ run, health }: AssessedRun): Cell {
-  if (health.state === 'paused') return { text: 'paused', style: 'dim' }
-  if (health.severity === 'ok') return formatRunStatus(run.status)
-  return { text: health.state, style: SEVERITY_STYLE[health.severity] }
+function statusCell({ run, health: { state, severity } }: AssessedRun): Cell {
+  if (state === 'waiting' || state === 'healthy') return formatRunStatus(run.status)
+  // Nothing waits for what is paused or acknowledged.
+  return { text: state, style: severity === 'ok' ? 'dim' : SEVERITY_STYLE[severity] }
 }
 
 function countWorkers(assessment: Assessment) {

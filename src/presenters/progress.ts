@@ -1,7 +1,7 @@
 import { closest } from '../core/model/closest.ts'
 import { UsageError } from '../core/model/errors.ts'
-import { shortId } from '../core/model/id.ts'
 import { countTargets, type Counts, type Run } from '../core/model/run.ts'
+import { runName } from '../core/model/traits.ts'
 import { TARGET_STATUSES } from '../core/model/target.ts'
 import type { Millis } from '../core/model/time.ts'
 import type { Store } from '../core/store/store.ts'
@@ -95,7 +95,7 @@ function progressSections(progress: Progress, now: Millis): Section[] {
   const { run, by, counts, pages } = progress
   const title: Sentence = [
     { text: run.source, style: 'strong' },
-    ` ${shortId(run.id)}, `,
+    ` ${runName(run)}, `,
     formatRunStatus(run.status),
     `, last activity ${formatAgo(knownTime(run, run.lastActivityAt), now)}`,
   ]

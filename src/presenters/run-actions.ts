@@ -97,8 +97,9 @@ function describeClaimed(claimed: number): string {
 
 /** `To end it again: …`, or the setting that is missing for it. */
 function howToEndAgain(run: Run): string[] {
-  if (run.traits.actions.includes('cancel'))
-    return [`To end it again: \`unstuck cancel ${runName(run)}\``]
+  const { actions } = run.traits
+  const verb = (['cancel', 'fail'] as const).find((one) => actions.includes(one))
+  if (verb) return [`To end it again: \`${unstuckCommand(verb, [runName(run)])}\``]
   if (run.traits.hasTargets) return []
   return [`To end it again by hand, map ${cancelSetting(run)} in the config.`]
 }

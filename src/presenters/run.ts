@@ -308,12 +308,12 @@ function durationOf({ startedAt, finishedAt }: Run): string | null {
 
 function targetCounts({ run, assessed }: RunReport): Section {
   const { targets } = run.counts
+  const areAllLost = run.traits.origin === null && assessed.health.state === 'orphaned'
   const parts = TARGET_STATUSES.filter((status) => targets[status] > 0).flatMap(
     (status, i): Cell[] => {
       const { text, style } = formatTargetStatus(status)
-      const isLost = status === 'in_progress' && assessed.health.state === 'orphaned'
-      const count = `${targets[status]} ${text}${isLost ? ' (held by lost workers)' : ''}`
-      return [...(i > 0 ? [', '] : []), { text: count, style }]
+      const more = areAllLost && status === 'in_progress' ? ' (held by lost workers)' : ''
+      return [...(i > 0 ? [', '] : []), { text: `${targets[status]} ${text}${more}`, style }]
     },
   )
   return { heading: 'Targets', sentences: [parts.length > 0 ? parts : ['none yet']] }

@@ -10,9 +10,13 @@ import { describeStep, waysOut } from './allowed-actions.ts'
 
 /** Rows of tables of your own that recovery does not move by itself: what an operator can do, and which setting would. */
 
-/** A live run that needs attention, also if an operator has acknowledged it. */
+/** A live run that needs attention and can be moved or acknowledged, also if an operator has acknowledged it. */
 export function isStuck({ run, health }: Pick<AssessedRun, 'run' | 'health'>): boolean {
-  return isLive(run.status) && (health.severity !== 'ok' || run.acknowledgedAt !== null)
+  const { origin } = run.traits
+  // No action applies to targets of unknown liveness.
+  const isUnknown = health.state === 'unknown' && origin !== null && run.kind === 'crawl'
+  const needsAttention = health.severity !== 'ok' && !isUnknown
+  return isLive(run.status) && (needsAttention || run.acknowledgedAt !== null)
 }
 
 /** Neither recovery nor a clean moves it. */
@@ -47,8 +51,13 @@ function settingFor({ run, decision, health, policy, owner }: AssessedRun): stri
       `With \`onStalled: 'resume'\` or \`'fail'\` in the policy of adopted.${table} (now \`'${policy.onStalled}'\`) it is moved automatically.`,
     ]
   const shown = `\`columns.heartbeatAt\` or \`alive\` of adopted.${table} shows whether a row is alive`
-  if (owner !== null || run.traits.hasTargets)
-    return [`Nothing shows whether it is alive: ${shown}.`]
+  // Its heartbeat is mapped, and its liveness is known after one lease.
+  if (owner !== null && owner.evidence.aliveCheck === undefined) return []
+  if (owner !== null)
+    return [
+      `\`alive\` of adopted.${table} failed or timed out: while it does, the row is left alone.`,
+    ]
+  if (run.traits.hasTargets) return [`Nothing shows whether it is alive: ${shown}.`]
   return [
     `With \`onStale: 'fail'\` and \`staleAfter\` in the policy of adopted.${table} it is failed automatically; ${shown}.`,
   ]

@@ -1,4 +1,4 @@
-import { isParkedOrStuck } from '../operator/refusals.ts'
+import { isParkedOrStuck, refusePark, throwIf } from '../operator/refusals.ts'
 import { RefusedError, UsageError } from '../core/model/errors.ts'
 import { shortId, type RunId } from '../core/model/id.ts'
 import { isLive, type Run } from '../core/model/run.ts'
@@ -35,7 +35,9 @@ export async function park(
 ): Promise<ParkResult> {
   const { store } = context
   const open = targets.filter(({ status }) => status !== 'done' && status !== 'parked')
-  const live = dryRun ? [] : await liveRunsOf(store, open)
+  const runsOfOpen = await readRuns(store, open)
+  for (const run of runsOfOpen) throwIf(refusePark(run))
+  const live = dryRun ? [] : runsOfOpen.filter(({ status }) => isLive(status))
   const done = dryRun
     ? null
     : await operatorActions.park(
@@ -81,16 +83,13 @@ function describeUnchanged(targets: readonly Target[]): string[] {
   return [`Unchanged: ${shown.join(', ')}${more}.`]
 }
 
-async function liveRunsOf(store: Store, targets: readonly Target[]): Promise<string[]> {
-  const live: string[] = []
-  for (const id of new Set(targets.map(({ run }) => run))) {
-    if (isLive((await store.run(id))!.status)) live.push(id)
-  }
-  return live
+async function readRuns(store: Store, targets: readonly Pick<Target, 'run'>[]): Promise<Run[]> {
+  const ids = new Set(targets.map(({ run }) => run))
+  return Promise.all([...ids].map(async (id) => (await store.run(id))!))
 }
 
-async function endedRuns(store: Store, live: readonly string[]): Promise<Run[]> {
-  const runs = await Promise.all(live.map(async (id) => (await store.run(id))!))
+async function endedRuns(store: Store, live: readonly Run[]): Promise<Run[]> {
+  const runs = await Promise.all(live.map(async ({ id }) => (await store.run(id))!))
   return runs.filter(({ status }) => !isLive(status))
 }
 
@@ -251,7 +250,9 @@ export async function resetTarget(
   const { id, run, status } = target
   const short = targetRef(target)
   if (isParkedOrStuck(target)) {
-    throw new RefusedError(`Target ${short} is ${status}, not failed: \`unstuck unpark ${short}\`.`)
+    throw new RefusedError(
+      `Target ${short} is ${status}, not failed: \`${unstuckCommand('unpark', [short])}\`.`,
+    )
   }
   if (status !== 'failed')
     throw new RefusedError(

@@ -7,7 +7,8 @@ import type { RunTraits } from '../core/model/traits.ts'
 import { auditName, formatAge, knownPages, knownTime, progressOf } from './format.ts'
 import type { Cursor, OnlyTarget, Target } from '../core/model/target.ts'
 import { iso, type Millis, humanizeDuration } from '../core/model/time.ts'
-import type { AssessedWorker, Owner } from '../core/recovery/assess.ts'
+import type { Owner } from '../core/recovery/assess.ts'
+import type { AssessedWorker } from '../core/recovery/assess-workers.ts'
 import type { AuditEntry, WorkerObservation } from '../core/store/store.ts'
 
 /** The records of `--json`, HTTP and the library from those of the store: docs/reference/json-output.md. */

@@ -2,7 +2,16 @@ import { shortId } from '../core/model/id.ts'
 import type { Millis } from '../core/model/time.ts'
 import type { Assessment } from '../core/recovery/assess.ts'
 import type { HeldTarget } from '../core/store/store.ts'
-import { right, left, flex, type Section, type Sentence, makeTable } from '../lib/text/sentence.ts'
+import {
+  flex,
+  left,
+  longest,
+  makeTable,
+  right,
+  type ColumnOf,
+  type Section,
+  type Sentence,
+} from '../lib/text/sentence.ts'
 import {
   formatAge,
   formatAgo,
@@ -10,6 +19,9 @@ import {
   formatProcess,
   formatProcessCell,
   parseTime,
+  sentenceCase,
+  workerName,
+  workerReason,
   plural,
   targetRef,
 } from './format.ts'
@@ -46,12 +58,27 @@ export function presentWorkers(
 
 export const NO_WORKERS = 'No worker runs. Start one with `unstuck work crawl.ts`.'
 
+/** A row of your own goes by its own id, which is not cut: the id of its worker is made up. */
+export function workerColumn(workers: readonly WorkerView[]): ColumnOf<WorkerView> {
+  // With room for the ellipsis.
+  const rows = workers.flatMap(({ label }) =>
+    label === null ? [] : `${label.split(' of ', 1)[0]} …`,
+  )
+  return { ...flex('WORKER', workerName), min: longest(rows) }
+}
+
+/** Empty if no process is known. */
+export function processColumns(workers: readonly WorkerView[]): ColumnOf<WorkerView>[] {
+  if (workers.every(({ label }) => label !== null)) return []
+  return [flex('PROCESS', (one) => (one.label === null ? formatProcessCell(one) : ''), 3)]
+}
+
 function workersSection(items: readonly WorkerView[], now: number): Section {
   return {
     heading: null,
     table: makeTable(items, [
-      left('WORKER', ({ id }) => shortId(id)),
-      flex('PROCESS', formatProcessCell),
+      workerColumn(items),
+      ...processColumns(items),
       left('LIVENESS', ({ liveness }) => formatLiveness(liveness)),
       right('TARGETS', ({ targets }) => String(targets), 1),
       right(
@@ -68,7 +95,7 @@ function workersSection(items: readonly WorkerView[], now: number): Section {
 function doubtfulSections(items: readonly WorkerView[]): Section[] {
   const sentences = items
     .filter(({ liveness }) => liveness !== 'present')
-    .map(({ id, liveness, because }): Sentence => [`${shortId(id)} ${liveness}: ${because}.`])
+    .map((worker): Sentence => [`${workerReason(worker)}.`])
   return sentences.length > 0 ? [{ heading: 'Why', sentences }] : []
 }
 
@@ -82,7 +109,7 @@ export function workerSections(
   const started = startedAt === null ? '' : `It started ${formatAgo(Date.parse(startedAt), now)}. `
   return [
     {
-      heading: `Worker ${shortId(id)}`,
+      heading: sentenceCase(worker.label ?? `worker ${shortId(id)}`),
       sentences: [
         [`Source ${source}, ${formatProcess(worker)}: `, formatLiveness(liveness), '.'],
         [`${because.charAt(0).toUpperCase()}${because.slice(1)}.`],

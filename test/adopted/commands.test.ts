@@ -173,7 +173,7 @@ test('no action is offered or announced that needs an unmapped status', async ()
   const young = idOf(items, '2').slice(-8)
   assert.match(await say('clean', young, '--yes'), /1 run marked as ended/)
   const reverted = await say('revert', young)
-  assert.match(reverted, /To end it again by hand, map adopted\.tenders\.statuses\.cancelled/)
+  assert.match(reverted, /To end it again: `unstuck fail tenders:2`/)
   assert.doesNotMatch(reverted, /`unstuck cancel/)
   assert.match(
     await say('explain', young),

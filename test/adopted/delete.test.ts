@@ -4,6 +4,7 @@ import { makeSettings } from '../../src/app/config.ts'
 import { openAll } from '../../src/app/open-database.ts'
 import { ADOPTED_STORE } from '../../src/features/adopted/store/store.ts'
 import type { AdoptedOptions } from '../../src/features/adopted/mapping.ts'
+import { checkAdoptedTables } from '../../src/features/adopted/check.ts'
 import { createAdoptedProject } from '../../src/testing/adopted-project.ts'
 import { createApiClient } from '../../src/testing/api-client.ts'
 import { operatorContext } from '../../src/testing/fixtures.ts'
@@ -206,10 +207,12 @@ test('a role without DELETE is refused with the GRANT, and may delete once it ha
       const { items } = await store.runs({ limit: 10 })
       const run = items.find(({ traits }) => traits.origin?.key === '1')!
       const grant = new RegExp(
-        `may not delete rows of jobs: GRANT DELETE ON public\\.jobs TO ${login};`,
+        `may not delete rows of jobs: \`GRANT DELETE ON public\\.jobs TO ${login};\`\\.?$`,
       )
       assert.throws(() => deleteRun(operator, run, false), { message: grant })
       assert.match(store.warnings.join(), grant)
+      const [finding] = await checkAdoptedTables({ settings, address: ctx.url })
+      assert.match(finding!.why!, /^What needs a right that the login lacks is refused\./)
       const { actions } = await loadRunReport(operator, run)
       assert.ok(!actions.some(({ name }) => name === 'delete'))
     }

@@ -82,6 +82,8 @@ for (const engine of ENGINES) {
     const dry = await cli('recover', '--dry-run')
     assert.match(dry.stdout, /fail run jobs:4711 of a-portal/)
     assert.doesNotMatch(dry.stdout, /run [0-9a-f]{8} of/)
+    assert.match((await cli('progress', '4711')).stdout, /^a-portal\S+ jobs:4711, running/)
+    assert.match((await cli('logs', '4711')).stderr, /no log of run jobs:4711 /)
     const done = await cli('recover', '--yes')
     assert.match(done.stdout, /`unstuck revert jobs:4711`/)
     assert.equal((await cli('revert', '4711')).code, 0)
@@ -130,6 +132,50 @@ for (const engine of ENGINES) {
     await api.post('/api/acknowledge', { runs: ['crawls:7'], dryRun: true })
     assert.match(summary, /^Run jobs:4711 of /)
     await api.get('/api/runs/4712', 404)
+  })
+}
+
+for (const engine of ENGINES) {
+  test(`an id with spaces and other letters is shown, and the commands that name it are accepted, on ${engine.name}`, async () => {
+    const key = 'order/7 ä?=%~#'
+    const old = new Date(Date.now() - 60 * 86_400_000).toISOString()
+    await using project = await createAdoptedProject(
+      engine,
+      `CREATE TABLE jobs (id text PRIMARY KEY, state text, portal text, started text, beat text, why text);
+       INSERT INTO jobs VALUES ('${key}', 'busy', 'b', '${old}', NULL, NULL), ('${UUID}', 'busy', 'c', '${old}', '${ago}', NULL),
+         ('it''s', 'busy', 'd', '${ago}', NULL, NULL)`,
+      {
+        jobs: {
+          ...mapping('jobs'),
+          columns: { ...mapping('jobs').columns, heartbeatAt: 'beat' },
+          policy: { lease: '150ms', heartbeat: '50ms' },
+        },
+      },
+    )
+    const { cli, json } = project
+    const quoted = `'jobs:${key}'`
+    const { attention } = await json('status')
+    const commands = attention.map(({ command }: any) => command)
+    assert.ok(commands.includes(`unstuck clean ${quoted}`), commands.join('\n'))
+    assert.match((await cli('summary')).stdout, /^order\/7 ä\?=%~# +b/m)
+    const { dead } = await json('clean', '--dry-run')
+    const [action] = dead.find(({ origin }: any) => origin.key === key).actions
+    assert.equal(action.command, `unstuck clean ${quoted} --yes`)
+    for (const name of [key, `jobs:${key}`])
+      assert.equal((await json('show', name)).run.origin.key, key)
+    // A quote would have to be escaped.
+    assert.match((await cli('show', "it's")).stdout, /^Run [\da-f]{8} of d/)
+
+    const listed = (await cli('workers')).stdout
+    assert.match(listed, new RegExp(`^row ${UUID} of`, 'm'))
+    assert.match(listed, new RegExp(`^row ${UUID} of jobs is silent: `, 'm'))
+    assert.doesNotMatch(listed, /PROCESS/)
+    const { checks } = await json('doctor')
+    const { details } = checks.find(({ check }: any) => check === 'workers')
+    assert.ok(
+      details.some((one: string) => one.startsWith(`row ${UUID} of jobs `)),
+      details,
+    )
   })
 }
 

@@ -49,6 +49,14 @@ for (const engine of ENGINES) {
     for (const name of ['17', 'pages:17'])
       assert.deepEqual((await json('explain', name)).target.origin, { table: 'pages', key: '17' })
     assert.match((await cli('explain', '17')).stdout, /Target pages:17, \/a: /)
+    const offered = await cli('complete', 'fish', '--', 'unstuck', 'explain', 'pages:')
+    assert.match(offered.stdout, /^pages:18\t/m)
+    for (const args of [
+      ['show', '17'],
+      ['fail', '17'],
+      ['items', '17'],
+    ])
+      assert.match((await cli(...args)).stderr, /`unstuck explain pages:17`/, args.join(' '))
     const both = await cli('explain', '18')
     assert.match(both.stderr, /`unstuck explain pages:18`/)
     assert.match(both.stderr, /`unstuck explain files:18`/)
@@ -85,6 +93,23 @@ for (const engine of ENGINES) {
     assert.equal(await state(17), 'aside')
     const { items } = await api.get('/api/runs/pages/targets?limit=9')
     assert.deepEqual(items.map(({ origin }: any) => origin.key).toSorted(), ['17', '18', '19'])
+  })
+
+  test(`a dry run of park is refused where park is, and no refusal recommends it, on ${engine.name}`, async () => {
+    const { parked: _, ...statuses } = mapping('pages').statuses
+    const pages = { ...mapping('pages'), statuses }
+    await using project = await createAdoptedProject(engine, DDL, { pages })
+    const refusal = /No status is mapped for park on a target of pages: map .*statuses\.parked or /
+    for (const args of [
+      ['park', '17', '--dry-run'],
+      ['park', '17'],
+      ['cancel', 'pages'],
+    ]) {
+      const { code, stderr } = await project.cli(...args)
+      assert.notEqual(code, 0, args.join(' '))
+      assert.match(stderr, refusal)
+      assert.doesNotMatch(stderr, /`unstuck park`/)
+    }
   })
 
   test(`rows that are acknowledged, and those that are not, are listed on their own, on ${engine.name}`, async () => {

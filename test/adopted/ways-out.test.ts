@@ -43,6 +43,8 @@ const POLICIES: Record<string, AdoptedOptions['policy']> = {
   plain: {},
   stale: { onStale: 'fail', staleAfter: '30m' },
   cleaning: { autoClean: true, abandonAfter: '2d' },
+  // The lease is longer than its database server has been up.
+  young: { lease: '12h' },
 }
 const ROWS: readonly NewRow[] = [
   { id: 1, place: 'page 7', started: minutesAgo(5 * 60) },
@@ -145,6 +147,7 @@ for (const { engine, evidence, policies } of CASES) {
       // The setting that would do it, or what does it.
       const { outlook } = await explainRun(operator, run)
       assert.match(outlook.changes.join('\n'), SETTING, name)
+      if (evidence !== 'none') assert.doesNotMatch(outlook.changes.join('\n'), /Nothing shows/)
     }
 
     for (const verb of ['recover', 'clean', 'resume', 'fail', 'cancel', 'acknowledge']) {
@@ -173,6 +176,21 @@ for (const { engine, evidence, policies } of CASES) {
     }
   })
 }
+
+test('no setting is named for a row whose heartbeat is older than its database is up', async () => {
+  await using ctx = await createAdoptedTestContext(postgresEngine, {
+    beats: {
+      ...fixtures('beats', ['young'])['beats_all_young']!,
+      rows: [
+        { id: 1, status: 'busy', place: 'page 7', started: minutesAgo(DAY), beat: minutesAgo(DAY) },
+      ],
+    },
+  })
+  const [run] = (await ctx.store.runs({ limit: 1 })).items
+  const { health, outlook } = await explainRun(ctx.operator, run!)
+  assert.equal(health?.state, 'unknown')
+  assert.doesNotMatch(outlook.changes.join('\n'), /shows whether/)
+})
 
 test('many stuck rows are acknowledged by one read of all workers', async () => {
   await using ctx = await createAdoptedTestContext(sqliteEngine, fixtures('none', ['stale']))

@@ -37,6 +37,7 @@ export const ADOPTED_TARGETS: Situations = {
     verdicts: ['resume towns'],
     alerts: ['silent'],
     attention: { 'towns: orphaned': 'unstuck recover' },
+    unsaid: /held by lost workers/,
     tables: { towns: { table: ypTargets, rows: rows(SECOND, SECOND, SECOND, 2 * HOUR) } },
   },
   'a table of targets with three rows that have been silent for 2 h': {
@@ -48,6 +49,20 @@ export const ADOPTED_TARGETS: Situations = {
     alerts: ['silent'],
     attention: { 'towns: orphaned': 'unstuck recover' },
     tables: { towns: { table: ypTargets, rows: rows(2 * HOUR, 2 * HOUR, 2 * HOUR) } },
+  },
+  'a table of targets with a live row and one of unknown liveness': {
+    severity: 'attention',
+    health: { towns: 'unknown' },
+    check: { towns: 'wait' },
+    attention: { 'towns: unknown': 'unstuck explain ID' },
+    tables: {
+      towns: {
+        table: ypTargets,
+        rows: rows(2 * HOUR, SECOND),
+        options: `alive: ({ id }) => { if (Number(id) === 1) throw new Error('no answer'); return true }`,
+      },
+    },
+    arrange: async () => {},
   },
   'a table of targets of which all are planned': {
     severity: 'ok',

@@ -251,6 +251,14 @@ function testSituation(engine: Engine, situation: Situation): void {
     const { summary, style } = await project.top('runs')
     assert.equal(withoutAges(summary), withoutAges(status.summary))
     assert.equal(style, STYLE[severity])
+    const printed = await project.text('status')
+    for (const { cells } of (await project.top('runs')).list.rows) {
+      const [name, , status] = cells as [string, unknown, { text: string }]
+      const line = printed.split('\n').find((one) => one.startsWith(`${name} `))
+      // An ended run is not in the table.
+      if (/orphaned|dead|stalled/.test(status.text))
+        assert.match(line ?? '', new RegExp(` ${status.text} `))
+    }
     const { list } = await project.top('recovery')
     assert.equal(list.rows.length, verdicts.length)
     const sentences = sentencesOf((await project.cli('recover', '--dry-run')).data)

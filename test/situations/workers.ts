@@ -198,6 +198,17 @@ export const WORKERS: Situations = {
       await claimOne(the.store, await the.deadWorker())
     },
   },
+  'a crawl that was recovered from a silent worker': {
+    severity: 'ok',
+    health: { shop: 'waiting' },
+    check: { shop: 'resume' },
+    unsaid: /"liveness":"silent"|"action":"resume","because"/,
+    arrange: async (the) => {
+      await the.crawl(await the.remoteWorker())
+      await the.advance(2 * MINUTE)
+      await the.cli('recover', '--yes')
+    },
+  },
   'a lost worker that holds nothing': {
     severity: 'ok',
     check: { shop: 'start' },

@@ -1,4 +1,4 @@
-import { runName } from '../model/traits.ts'
+import { commandOn, runName } from '../model/traits.ts'
 import type { Policy } from '../model/policy.ts'
 import type { Run } from '../model/run.ts'
 import { humanizeAgo, humanizeDuration, type Millis } from '../model/time.ts'
@@ -78,26 +78,26 @@ export type HealthFacts = {
   /** A worker of its source is not lost: it can take the run up. */
   readonly hasWorker: boolean
   /** Of a table of targets of your own: it is as well as the worst of its rows, each of which has a worker of its own. */
-  readonly stuckRows?: StuckRows | undefined
+  readonly unwellRows?: UnwellRows | undefined
   /** A supervisor has locked its source: no other worker can start it. */
   readonly isSupervised: boolean
   readonly now: Millis
 }
 
-/** Rows in progress that are lost or stalled. */
-export type StuckRows = LivenessAssessment & {
+/** Rows in progress that are lost or stalled, else those of unknown liveness. */
+export type UnwellRows = LivenessAssessment & {
   /** When the worst of them last changed. */
   readonly since: Millis
 }
 
 /** Returns the health of a live run. Reads only its arguments. */
 export function assessHealth(facts: HealthFacts): Health {
-  const { run, stuckRows } = facts
+  const { run, unwellRows } = facts
   const found = classify(facts)
   const { state, because, action = 'explain' } = paused(facts, found) ?? found
-  const command = action === 'recover' ? 'unstuck recover' : `unstuck ${action} ${runName(run)}`
+  const command = action === 'recover' ? 'unstuck recover' : commandOn(action, runName(run))
   const severity = run.acknowledgedAt === null ? SEVERITY_OF[state] : 'ok'
-  return { state, severity, because, since: stuckRows?.since ?? run.lastActivityAt, command }
+  return { state, severity, because, since: unwellRows?.since ?? run.lastActivityAt, command }
 }
 
 type Classified = Pick<Health, 'state' | 'because'> & {
@@ -129,7 +129,7 @@ function classify(facts: HealthFacts): Classified {
     return { state: 'waiting', because: `it is queued and waits for ${starter}` }
   }
   if (run.status === 'interrupted') return interrupted(facts)
-  if (facts.stuckRows) return withStuckRows(run, facts.stuckRows)
+  if (facts.unwellRows) return withUnwellRows(run, facts.unwellRows)
   const idleMs = now - run.lastActivityAt
   if (!owner && decision.action !== 'fail' && !run.traits.ownerIsKnown)
     // An operator reopened it: no process has had it since.
@@ -178,9 +178,9 @@ function withoutKnownOwner({ run, policy }: HealthFacts, idleMs: number): Classi
   return { state: isStale && policy.onStale === 'keep' ? 'unknown' : 'healthy', because }
 }
 
-function withStuckRows(run: HealthFacts['run'], rows: StuckRows): Classified {
+function withUnwellRows(run: HealthFacts['run'], rows: UnwellRows): Classified {
   const { liveness, because } = rows
-  if (liveness === 'stalled') return { state: 'stalled', because }
+  if (liveness === 'stalled' || liveness === 'unknown') return { state: liveness, because }
   return orphaned({ run, decision: { action: 'resume', because }, owner: rows })
 }
 

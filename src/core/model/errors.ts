@@ -1,4 +1,4 @@
-import { unstuckCommand } from '../../lib/text/shell-command.ts'
+import { shellWord, unstuckCommand } from '../../lib/text/shell-command.ts'
 import type { ErrorCode, ErrorData, ErrorJson, Problem } from './error-data.ts'
 import { shortId } from './id.ts'
 import { LIMITS } from './limits.ts'
@@ -245,7 +245,7 @@ export class AmbiguousIdError extends UsageError {
   readonly describe: (commandFor: (name: string) => string) => string
 
   constructor(id: string, describe: AmbiguousIdError['describe'], verb: string) {
-    super(describe((name) => `unstuck ${verb} ${name}`))
+    super(describe((name) => `unstuck ${verb} ${shellWord(name)}`))
     this.id = id
     this.describe = describe
   }

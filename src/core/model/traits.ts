@@ -1,3 +1,4 @@
+import { unstuckCommand } from '../../lib/text/shell-command.ts'
 import { shortId, type Id } from './id.ts'
 import type { Action } from './verdict.ts'
 
@@ -97,5 +98,13 @@ export function runName(run: {
 export function rowName(origin: RunOrigin | null): string | null {
   if (origin === null || origin.key === '') return null
   const name = `${origin.table}:${origin.key}`
-  return /^\w[\w@+:,./-]{0,120}$/.test(name) ? name : null
+  return SAFE_NAME.test(name) ? name : null
+}
+
+/** Letters of any script and single spaces, but no quotes and nothing that acts on a terminal. */
+const SAFE_NAME = /^\w(?:[\p{L}\p{M}\p{N}_@+:,./?=%~#-]| (?! |$)){0,120}$/u
+
+/** `unstuck VERB NAME`, for a run or a row by its name. */
+export function commandOn(verb: string, name: string): string {
+  return unstuckCommand(verb, [name])
 }

@@ -1,9 +1,8 @@
 import {
   assessHealth,
-  workerSeverity,
   worstSeverity,
   type Health,
-  type StuckRows,
+  type UnwellRows,
   type Severity,
 } from '../decide/health.ts'
 import { decide, lastActivityOf, type Snapshot } from '../decide/recovery.ts'
@@ -17,15 +16,15 @@ import {
 import { decideSourceLock } from '../decide/source-lock.ts'
 import { isLocalProcess } from '../host/identity.ts'
 import type { RunId, WorkerId } from '../model/id.ts'
-import { policyForGroup, type Policy } from '../model/policy.ts'
+import type { Policy } from '../model/policy.ts'
 import type { PolicyOf } from '../model/policy-of.ts'
 import { countOpenTargets, type Run } from '../model/run.ts'
 import type { SourceLock } from '../model/source-lock.ts'
 import type { OnlyTarget, Target } from '../model/target.ts'
 import type { Millis } from '../model/time.ts'
 import type { Decision, RunEvidence } from '../model/verdict.ts'
-import type { Liveness } from '../model/worker.ts'
-import type { Holding, Store, UnreadableTable, WorkerObservation } from '../store/store.ts'
+import type { Store, UnreadableTable, WorkerObservation } from '../store/store.ts'
+import { assessWorkers, findUnwellRows, type AssessedWorker } from './assess-workers.ts'
 import type { OperatorContext } from './context.ts'
 
 /** Whether anything of a run is worth keeping. */
@@ -64,14 +63,6 @@ export type AssessedRun<T extends OnlyTarget = OnlyTarget> = {
   readonly health: Health
 }
 
-/** A worker that has not ended, with the targets it holds. */
-export type AssessedWorker = Owner & {
-  readonly targets: number
-  /** The runs of these targets. */
-  readonly runs: ReadonlySet<RunId>
-  readonly severity: Severity
-}
-
 /** All that one answer reports: one clock reading, one list of live runs, one list of workers. */
 export type Assessment = {
   readonly now: Millis
@@ -100,8 +91,8 @@ export async function assess(context: AssessContext): Promise<Assessment> {
   ])
   const runsById = new Map(live.map(({ run }) => [run.id, run]))
   const workers = assessWorkers(observations, holdings, runsById, { ...context, now })
-  const stuckRows = findStuckRows(runsById, holdings, workers)
-  const runs = assessRuns(live, observations, { ...context, locks, now, stuckRows })
+  const unwellRows = findUnwellRows(runsById, holdings, workers)
+  const runs = assessRuns(live, observations, { ...context, locks, now, unwellRows })
   const { unreadable } = store
   const severity = worstSeverity([
     ...runs.map(({ health }) => health.severity),
@@ -111,9 +102,9 @@ export async function assess(context: AssessContext): Promise<Assessment> {
   return { now, runs, workers, locks, observations, unreadable, severity }
 }
 
-type AssessOptions = {
+export type AssessOptions = {
   /** By run. */
-  readonly stuckRows?: ReadonlyMap<RunId, StuckRows>
+  readonly unwellRows?: ReadonlyMap<RunId, UnwellRows>
   readonly now: Millis
   readonly observer: ObserverHealth
   readonly policyOf: PolicyOf
@@ -143,7 +134,7 @@ function assessRuns<T extends OnlyTarget>(
     const { run } = one
     const owner =
       run.kind === 'crawl'
-        ? mostAlive(byCrawl.get(run.traits.isOnlyLive ? run.source : run.id) ?? [])
+        ? ownerOfCrawl(run, byCrawl.get(run.traits.isOnlyLive ? run.source : run.id) ?? [])
         : withLock((run.owner !== null && byId.get(run.owner)) || null, locks)
     const hasWorker = present.has(run.source)
     const isSupervised = hasWorker && run.kind === 'single' && locked.has(run.source)
@@ -167,7 +158,7 @@ function assessOne<T extends OnlyTarget>(
   { run, target }: { readonly run: Run; readonly target: T | null },
   owner: Owner | null,
   workers: { readonly hasWorker: boolean; readonly isSupervised: boolean },
-  { now, policyOf, stuckRows }: AssessOptions,
+  { now, policyOf, unwellRows }: AssessOptions,
 ): AssessedRun<T> {
   const policy = policyOf(run)
   const held = owner && target?.status === 'in_progress' ? targetSnapshot(target) : null
@@ -198,86 +189,10 @@ function assessOne<T extends OnlyTarget>(
       ageDecision,
       owner: assessment,
       ...workers,
-      stuckRows: stuckRows?.get(run.id),
+      unwellRows: unwellRows?.get(run.id),
       now,
     }),
   }
-}
-
-function assessWorkers(
-  observations: readonly WorkerObservation[],
-  holdings: readonly Holding[],
-  runs: ReadonlyMap<RunId, Run>,
-  { now, observer, policyOf }: AssessOptions,
-): AssessedWorker[] {
-  const policies = new Map([...runs].map(([id, run]) => [id, policyOf(run)]))
-  const byWorker = Map.groupBy(holdings, ({ worker }) => worker)
-  return observations.map((observation) => {
-    const held = byWorker.get(observation.worker.id) ?? []
-    const targets = held.reduce((sum, one) => sum + one.targets, 0)
-    const liveness = assessLiveness(observation.evidence, observer)
-    const assessment = withStalledTarget(liveness, held, policies, now)
-    const isPaused = held.every(({ run }) => runs.get(run)?.paused)
-    const severity = workerSeverity(assessment, targets, isPaused)
-    const heldRuns = new Set(held.map(({ run }) => run))
-    return { ...observation, assessment, targets, runs: heldRuns, severity }
-  })
-}
-
-/** The states of a worker whose row in a table of your own is stuck, worst first. */
-const STUCK_ROWS: readonly Liveness[] = ['gone', 'silent', 'stalled']
-const NAMED_MAX = 3
-
-/** Returns whether the row of this worker is stuck. While the state of a worker is unknown, it is not. */
-export function isStuckRow({ assessment }: Pick<AssessedWorker, 'assessment'>): boolean {
-  return STUCK_ROWS.includes(assessment.liveness)
-}
-
-/** Returns the rows in progress that are stuck, by table of your own. */
-function findStuckRows(
-  runs: ReadonlyMap<RunId, Run>,
-  holdings: readonly Holding[],
-  workers: readonly AssessedWorker[],
-): ReadonlyMap<RunId, StuckRows> {
-  const byId = new Map(workers.map((one) => [one.worker.id, one]))
-  const found = new Map<RunId, StuckRows>()
-  for (const [id, held] of Map.groupBy(holdings, ({ run }) => run)) {
-    const run = runs.get(id)
-    if (!run || run.traits.origin === null || run.kind === 'single') continue
-    const rows = held.flatMap(({ worker, lastActivityAt }) => {
-      const owner = byId.get(worker)
-      if (!owner || !isStuckRow(owner)) return []
-      return [{ owner, rank: STUCK_ROWS.indexOf(owner.assessment.liveness), lastActivityAt }]
-    })
-    if (rows.length === 0) continue
-    rows.sort((a, b) => a.rank - b.rank || a.lastActivityAt - b.lastActivityAt)
-    const [worst, ...others] = rows
-    const { assessment } = worst!.owner
-    const names = others.slice(0, NAMED_MAX).map(({ owner }) => owner.evidence.label)
-    const more = others.length > NAMED_MAX ? ` and ${others.length - NAMED_MAX} more` : ''
-    const also = names.length > 0 ? `; also ${names.join(', ')}${more}` : ''
-    const count = `${rows.length} of ${run.counts.targets.in_progress} rows in progress ${rows.length === 1 ? 'is' : 'are'} stuck`
-    const because = `${count}: ${assessment.because}${also}`
-    found.set(id, { liveness: assessment.liveness, because, since: worst!.lastActivityAt })
-  }
-  return found
-}
-
-/** A worker with a target that has made no progress for longer than its policy allows is stalled. */
-function withStalledTarget(
-  assessment: LivenessAssessment,
-  held: readonly Holding[],
-  policies: ReadonlyMap<RunId, Policy>,
-  now: Millis,
-): LivenessAssessment {
-  const stalled = held
-    .map(({ run, policy, group, lastActivityAt }) => {
-      const { maxSilenceMs } = policyForGroup(policies.get(run) ?? policy, group)
-      return { idleMs: now - lastActivityAt, maxSilenceMs }
-    })
-    .filter(({ idleMs, maxSilenceMs }) => idleMs > maxSilenceMs)
-    .toSorted((a, b) => b.idleMs - a.idleMs)[0]
-  return stalled ? assessProgress(assessment, stalled.idleMs, stalled.maxSilenceMs) : assessment
 }
 
 /** The part of a target that `decide` reads. */
@@ -290,8 +205,10 @@ export function isLost({ liveness }: Pick<LivenessAssessment, 'liveness'>): bool
   return liveness === 'gone' || liveness === 'silent'
 }
 
-function mostAlive(owners: readonly Owner[]): Owner | null {
-  return owners.find(({ assessment }) => !isLost(assessment)) ?? owners[0] ?? null
+/** Returns the worker with the best evidence of being alive. Lost workers hold nothing of a crawl that is not running. */
+function ownerOfCrawl({ status }: Run, owners: readonly Owner[]): Owner | null {
+  const alive = owners.find(({ assessment }) => !isLost(assessment))
+  return alive ?? (status === 'running' ? owners[0] : null) ?? null
 }
 
 function evidenceOf(run: Run, owner: Owner | null, now: Millis): RunEvidence {

@@ -3,7 +3,7 @@ import type { Emit } from '../model/event.ts'
 import { shortId, type WorkerId } from '../model/id.ts'
 import type { Policy } from '../model/policy.ts'
 import type { Run } from '../model/run.ts'
-import { rowName } from '../model/traits.ts'
+import { commandOn, rowName } from '../model/traits.ts'
 import type { Verdict } from '../model/verdict.ts'
 import type { OperatorContext } from './context.ts'
 import { recover } from './recover.ts'
@@ -82,6 +82,6 @@ function alertEvent(verdict: Verdict): Parameters<Emit>[0] {
   const { run, target, source, because, action, blockedBy } = verdict
   const isCleaned = action === 'abandon' && blockedBy === undefined
   const id = rowName(verdict.row ?? verdict.targetRow ?? null) ?? shortId(target ?? run)
-  const command = isCleaned ? 'unstuck clean' : `unstuck explain ${id}`
+  const command = isCleaned ? 'unstuck clean' : commandOn('explain', id)
   return { type: 'alert', run, name: id, target, source, because, command }
 }

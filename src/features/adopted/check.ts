@@ -25,7 +25,7 @@ async function checkTable(mapping: Mapping, address: string): Promise<Finding> {
   if (warnings.length === 0) return ok('adopted', summary)
   return warning('adopted', summary, {
     details: warnings,
-    why: 'Rows with an unmapped status are shown as ended and never changed, an action without a mapped status is not applied, and slow queries load your database.',
+    why: whyItMatters(warnings),
     fix: `Correct each; ${docPath('guides/adopted-tables.md')}.`,
   })
 }
@@ -40,6 +40,15 @@ function openFailure({ name, db }: Mapping, error: unknown): Finding {
         : `Check that its database runs and accepts this login: its address is \`${db === null ? 'db' : `${entry}.db`}\` in the config.`,
   })
   return found.found.startsWith(entry) ? found : { ...found, found: `${entry}: ${found.found}` }
+}
+
+function whyItMatters(warnings: readonly string[]): string {
+  const grants = warnings.filter((one) => one.includes('GRANT '))
+  const right = 'What needs a right that the login lacks is refused.'
+  if (grants.length === warnings.length) return right
+  const others =
+    'Rows with an unmapped status are shown as ended and never changed, an action without a mapped status is not applied, and slow queries load your database.'
+  return grants.length > 0 ? `${right} ${others}` : others
 }
 
 async function inspectTable(configured: Mapping, address: string) {

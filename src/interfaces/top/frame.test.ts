@@ -12,7 +12,7 @@ import {
   runsSnapshot,
   workersSnapshot,
 } from '../../testing/top-fixtures.ts'
-import { browseDeadLetters, browseVerdicts } from '../../presenters/browse.ts'
+import { browseDeadLetters, browseHistory, browseVerdicts } from '../../presenters/browse.ts'
 import { widthOf } from '../../lib/terminal/width.ts'
 import { drawTop, type Size } from './frame.ts'
 import type { Snapshot, View } from './snapshot.ts'
@@ -72,8 +72,37 @@ describe('on 80 columns', () => {
     const label = 'row a/2 of jobs (vm:78)'
     const workers = [makeWorker('c0ffee01', { label, source: 'import' })]
     const listed = draw(at('workers'), workersSnapshot(workers))
-    assert.match(listed, /import +row a\/2 of jobs \(vm:78\)/)
+    assert.match(listed, /row a\/2 of jobs \(vm:78\) +import/)
     assert.doesNotMatch(listed, /c0ffee01/)
+
+    const key = '0198c0de-4a7b-7cc3-9d2e-6f1b2a3c4d5e'
+    const owned = makeWorker('c0ffee02', { label: `row ${key} of jobs (vm:78)`, source: 'import' })
+    for (const own of [[], [makeWorker('c0ffee03', {})]]) {
+      const narrow = draw(at('workers'), workersSnapshot([owned, ...own]), {
+        columns: 80,
+        rows: 24,
+      })
+      assert.match(narrow, new RegExp(`row ${key}`))
+    }
+    const entry = {
+      id: 1,
+      at: NOW,
+      run: 'c2e09188',
+      target: null,
+      key: null,
+      source: 'a-source-with-a-long-name',
+      action: 'resume',
+      actor: 'operator',
+      because: 'asked',
+      evidence: null,
+      before: { table: 'jobs', key, kind: 'runs' },
+      after: null,
+    }
+    const trail = makeSnapshot('history', browseHistory([entry], NOW))
+    assert.match(
+      draw(at('history'), trail, { columns: 80, rows: 24 }),
+      new RegExp(`run jobs:${key} `),
+    )
 
     const row = { table: 'jobs', key: 'a/2' }
     const verdict = makeVerdict('c2e09188', { source: 'import', action: 'fail', to: 'failed', row })

@@ -6,6 +6,10 @@ export type Line = readonly Span[]
 const GAP = 2
 const FLEX_MIN = 8
 
+function minOf({ min = 0 }: Column): number {
+  return Math.max(FLEX_MIN, min)
+}
+
 /** Aligned plain columns that fit the width. Cells must be safe text already. */
 export function layout(columns: readonly Column[], rows: readonly Line[], width: number): Line[] {
   const kept = chooseColumns(columns, rows, width)
@@ -35,7 +39,7 @@ function chooseColumns(columns: readonly Column[], rows: readonly Line[], width:
   let kept = columns.map((_, i) => i)
   const least = (): number =>
     kept.reduce(
-      (sum, i) => sum + (columns[i]!.flex ? Math.min(FLEX_MIN, widths[i]!) : widths[i]!),
+      (sum, i) => sum + (columns[i]!.flex ? Math.min(minOf(columns[i]!), widths[i]!) : widths[i]!),
       0,
     ) +
     GAP * (kept.length - 1)
@@ -58,9 +62,10 @@ function shrinkColumns(
   let over = kept.reduce((sum, i) => sum + widths[i]!, 0) + GAP * (kept.length - 1) - width
   const flexible = kept.filter((i) => columns[i]!.flex)
   // The widest gives first, so that two long columns end up alike; then the last one, however short.
-  for (; over > 0 && flexible.some((i) => fitted[i]! > FLEX_MIN); over--) {
-    const widest = flexible.reduce((a, b) => (fitted[b]! >= fitted[a]! ? b : a))
-    fitted[widest]!--
+  for (; over > 0; over--) {
+    const wide = flexible.filter((i) => fitted[i]! > minOf(columns[i]!))
+    if (wide.length === 0) break
+    fitted[wide.reduce((a, b) => (fitted[b]! >= fitted[a]! ? b : a))]!--
   }
   for (const index of kept.toReversed()) {
     const give = Math.max(0, Math.min(over, fitted[index]! - 1))

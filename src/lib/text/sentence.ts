@@ -11,8 +11,15 @@ export type Column = {
   readonly align?: 'right'
   /** Shrinks first: it is cut with an ellipsis until the rest fits. */
   readonly flex?: true
+  /** How far it may shrink. */
+  readonly min?: number
   /** May be left out on a narrow terminal; the highest number is left out first. */
   readonly optional?: number
+}
+
+/** The length of the longest of these texts. */
+export function longest(texts: readonly string[]): number {
+  return Math.max(0, ...texts.map((text) => text.length))
 }
 
 export type Table = {

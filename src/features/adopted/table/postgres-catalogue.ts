@@ -249,7 +249,7 @@ function missingDeleteRight(
 ): string | null {
   if (!is_deletable) return `Rows of ${name} are not deleted: ${quoted} does not allow it`
   if (may_delete) return null
-  return `The login may not delete rows of ${name}: GRANT DELETE ON ${quoted} TO ${login};`
+  return `The login may not delete rows of ${name}: \`GRANT DELETE ON ${quoted} TO ${login};\``
 }
 
 function grantOf(

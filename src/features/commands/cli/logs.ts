@@ -3,8 +3,9 @@ import { dirname } from 'node:path'
 import process from 'node:process'
 import { NotFoundError, StoreUnavailableError } from '../../../core/model/errors.ts'
 import { COMMAND_STORE, type Execution } from '../../../features/commands/store/store.ts'
-import { shortId } from '../../../core/model/id.ts'
 import { isLive, type Run } from '../../../core/model/run.ts'
+import { runName } from '../../../core/model/traits.ts'
+import { unstuckCommand } from '../../../lib/text/shell-command.ts'
 import { safeJson } from '../../../lib/text/safe-text.ts'
 import { REAL_CLOCK } from '../../../core/host/clock.ts'
 import { dataFolder, runFolderExists, runFolder } from '../../../lib/files/data-folder.ts'
@@ -89,14 +90,14 @@ async function waitForLog(search: Search, enough: AbortSignal): Promise<string |
       (await (await store.extend(COMMAND_STORE)).executions([run.id], 1)).length === 0 &&
       !(await logExists(search.here, run.id))
     if (!isWaiting) return findLog(search)
-    if (!hasNoted) output.note(`Run ${shortId(run.id)} has printed nothing yet. Waiting for it.`)
+    if (!hasNoted) output.note(`Run ${runName(run)} has printed nothing yet. Waiting for it.`)
     await REAL_CLOCK.sleep(POLL_MS, enough)
     if (enough.aborted) return null
   }
 }
 
 function logNotFound(run: Run, newest: Execution | undefined): NotFoundError {
-  const id = shortId(run.id)
+  const id = runName(run)
   const what = `log of run ${id} (${run.source}) here`
   if (newest === undefined) {
     const why =
@@ -107,12 +108,18 @@ function logNotFound(run: Run, newest: Execution | undefined): NotFoundError {
   }
   const { host, log } = newest
   if (host !== hostname()) {
-    return new NotFoundError(what, `It was made on ${host}: call \`unstuck logs ${id}\` there.`)
+    return new NotFoundError(
+      what,
+      `It was made on ${host}: call \`${unstuckCommand('logs', [id])}\` there.`,
+    )
   }
   const why = runFolderExists(dirname(dirname(dirname(log))), run.id)
     ? `It was in ${log}, and was removed since, or is not a log.`
     : `Its output was in ${dirname(log)} and was removed, by \`--keep-output\` or by hand.`
-  return new NotFoundError(what, `${why} How each start ended is kept: \`unstuck show ${id}\`.`)
+  return new NotFoundError(
+    what,
+    `${why} How each start ended is kept: \`${unstuckCommand('show', [id])}\`.`,
+  )
 }
 
 function follow({ store, run, output }: Search, signal: AbortSignal): FollowOptions {
@@ -136,7 +143,7 @@ function follow({ store, run, output }: Search, signal: AbortSignal): FollowOpti
 
 async function reportEnd({ store, run, output }: Search): Promise<void> {
   const ended = await store.run(run.id)
-  if (ended) output.note(`Run ${shortId(run.id)} has ended: ${formatRunStatus(ended.status).text}.`)
+  if (ended) output.note(`Run ${runName(run)} has ended: ${formatRunStatus(ended.status).text}.`)
 }
 
 function formatJson(batch: readonly LogLine[]): string {

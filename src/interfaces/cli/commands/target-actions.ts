@@ -10,7 +10,7 @@ import { targetView } from '../../../presenters/view.ts'
 import { describeUnknownGroups } from '../unknown-groups.ts'
 
 const targets = argument.rest('targets: their last 8 digits, or full ids')
-const { because, dryRun, yes: yes } = SHARED_OPTIONS
+const { because, dryRun, yes } = SHARED_OPTIONS
 
 export const park = defineCommand({
   examples: [

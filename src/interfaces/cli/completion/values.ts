@@ -3,7 +3,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { loadSettings } from '../../../app/config.ts'
 import type { Database } from '../../../contracts/database.ts'
 import { runName } from '../../../core/model/traits.ts'
-import { shortId } from '../../../core/model/id.ts'
 import { isLive, LIVE_STATUSES, type Run, type RunStatus } from '../../../core/model/run.ts'
 import {
   TARGET_STATUSES,
@@ -16,7 +15,7 @@ import { parseDuration } from '../../../core/model/time.ts'
 import { readDatabaseInfo } from '../../../features/inspection/store/database-info.ts'
 import { loadOnce } from '../../../lib/load-once.ts'
 import { findRun } from '../../../presenters/find.ts'
-import { formatAgo, knownTime } from '../../../presenters/format.ts'
+import { formatAgo, knownTime, targetRef } from '../../../presenters/format.ts'
 import { commandDatabase } from '../execute.ts'
 import type { Candidate, TypedLine } from './complete.ts'
 
@@ -150,7 +149,7 @@ const DEAD_LETTERS_OF: Readonly<Record<string, readonly DeadLetterStatus[]>> = {
 async function targetCandidates(store: Store, line: TypedLine): Promise<Candidate[]> {
   const [command = ''] = line.command
   const statuses = TARGET_STATUSES_OF[command]
-  const found: Pick<Target, 'id' | 'key' | 'status'>[] = []
+  const found: Pick<Target, 'id' | 'key' | 'status' | 'origin'>[] = []
   if (statuses) {
     for (const run of await runsOfLine(store, line))
       found.push(...(await store.targets(run.id, { statuses, limit: LISTED_MAX })).items)
@@ -158,9 +157,9 @@ async function targetCandidates(store: Store, line: TypedLine): Promise<Candidat
     const filter = { statuses: DEAD_LETTERS_OF[command], limit: LISTED_MAX }
     found.push(...(await store.deadLetters(filter)).items)
   }
-  return found.slice(0, LISTED_MAX).map(({ id, key, status }) => ({
-    value: shortId(id),
-    about: `${key}, ${status.replace('_', ' ')}`,
+  return found.slice(0, LISTED_MAX).map((target) => ({
+    value: targetRef(target),
+    about: `${target.key}, ${target.status.replace('_', ' ')}`,
   }))
 }
 

@@ -1,7 +1,7 @@
 import { shortId } from '../../../core/model/id.ts'
 import type { presentOverview } from '../../../presenters/overview.ts'
 import type { Worker as WorkerView } from '../../../presenters/records.ts'
-import { plural } from '../../../presenters/format.ts'
+import { plural, workerReason } from '../../../presenters/format.ts'
 import { firstOf, ok, warning, type Finding } from '../../../contracts/finding.ts'
 
 /** What `unstuck status` reports, as a finding. */
@@ -40,9 +40,10 @@ export function workersFinding(workers: readonly WorkerView[]): Finding {
     : `${plural(lost.length, 'lost worker')} still owning ${plural(targets, 'target')}.`
   return warning('workers', found, {
     details: firstOf(
-      lost.map(
-        ({ id, liveness, because, targets }) =>
-          `${shortId(id)} ${liveness}, ${plural(targets, 'target')}: ${because}`,
+      lost.map(({ id, label, liveness, because, targets }) =>
+        label === null
+          ? `${shortId(id)} ${liveness}, ${plural(targets, 'target')}: ${because}`
+          : workerReason({ id, label, liveness, because }),
       ),
     ),
     ...(areTheirs ? ROWS_ADVICE : workersAdvice(atWork)),

@@ -193,7 +193,7 @@ function RunNumbers({ detail: { run, counts, owner, continuation } }: { detail: 
             to={`/runs/${run.id}?status=*#targets`}
           />
         )}
-        {run.health === 'orphaned' && counts.in_progress > 0 && (
+        {run.health === 'orphaned' && run.origin === null && counts.in_progress > 0 && (
           <p class="faint">No live worker holds what is in progress.</p>
         )}
         <Facts
