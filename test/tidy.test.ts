@@ -216,7 +216,7 @@ test('no file is longer than 350 lines', () => {
 /** Upper limits. A change that raises one says why. */
 const LIMITS = {
   files: 623,
-  lines: 79_500,
+  lines: 79_700,
   'lines of src/core': 17_000,
   'methods of WorkerStore': 36,
   'methods of Store': 57,
