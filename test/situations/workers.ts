@@ -202,7 +202,7 @@ export const WORKERS: Situations = {
     severity: 'ok',
     health: { shop: 'waiting' },
     check: { shop: 'resume' },
-    unsaid: /"liveness":"silent"|is silent/,
+    unsaid: /"liveness":"silent"/,
     arrange: async (the) => {
       await the.crawl(await the.remoteWorker())
       await the.advance(2 * MINUTE)
