@@ -3,7 +3,7 @@ import { needsAttention, plural } from './format.ts'
 import { presentOverview, type Overview } from './overview.ts'
 import { alertView } from './view.ts'
 
-/** The open alerts, and how `status` judges the same moment: alerts are only opened while a process checks their rules. */
+/** Returns the open alerts with the severity of `status`: alerts are opened only while a process checks their rules. */
 export function presentAlerts(overview: Overview) {
   const { alerts, attention, severity } = overview
   const count = attention.length

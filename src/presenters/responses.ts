@@ -111,7 +111,7 @@ export type Overview = Omit<results.Status, 'sources'> &
     readonly totals: Readonly<Partial<Record<RunStatus, number>>>
   }
 
-/** Alerts, and how the overview judges the same moment. */
+/** Alerts, with the severity of the overview at the same moment. */
 export type AlertList = {
   readonly severity: Severity
   readonly summary: string

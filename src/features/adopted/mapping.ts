@@ -125,7 +125,7 @@ export type AdoptedStatuses = {
   planned?: StatusValue | readonly StatusValue[] | undefined
   /** Only for targets: needs an operator. */
   stuck?: StatusValue | readonly StatusValue[] | undefined
-  /** Only for targets: set aside. */
+  /** Only for targets: crashed its worker too often, or was parked by an operator. */
   parked?: StatusValue | readonly StatusValue[] | undefined
 }
 

@@ -9,7 +9,7 @@ import { Link } from '../kit/link.tsx'
 import { PageHead, Section } from '../kit/section.tsx'
 import { Empty, Loaded } from '../kit/states.tsx'
 import { StatusPill, Totals } from '../kit/status.tsx'
-import { Age, asSentence, Text } from '../kit/text.tsx'
+import { Age, asSentence, Prose, Text } from '../kit/text.tsx'
 import { useLiveEvents } from '../live.ts'
 import { formatKnown, formatNumber, formatRow, plural, runId } from '../model/format.ts'
 import { isRecovery } from '../model/history.ts'
@@ -51,7 +51,7 @@ export function Recovery() {
           <ActionButtons actions={[...(cleaning.data?.actions ?? []), ...(data?.actions ?? [])]} />
         }
       >
-        {data?.summary}
+        {data && <Prose text={data.summary} />}
       </PageHead>
 
       <Section
