@@ -163,7 +163,10 @@ function assessOne<T extends OnlyTarget>(
   const policy = policyOf(run)
   const held = owner && target?.status === 'in_progress' ? targetSnapshot(target) : null
   const snapshot = { run: runSnapshot(run), target: held, owner: owner?.assessment ?? null }
-  const decision = decide(snapshot, policy, now)
+  const unwell = unwellRows?.get(run.id)
+  const decided = decide(snapshot, policy, now)
+  // Its best row alone would be the reason.
+  const decision = unwell ? { ...decided, because: unwell.because } : decided
   const lost = owner !== null && isLost(owner.assessment)
   const ageDecision = lost
     ? decide({ ...snapshot, target: null, byAge: true }, policy, now)
@@ -189,7 +192,7 @@ function assessOne<T extends OnlyTarget>(
       ageDecision,
       owner: assessment,
       ...workers,
-      unwellRows: unwellRows?.get(run.id),
+      unwellRows: unwell,
       now,
     }),
   }
