@@ -49,7 +49,7 @@ const isSerial = (file: string): boolean => SERIAL_TESTS.includes(file)
 /** A file that hangs fails after this long. The longest one takes two minutes. */
 const FILE_MAX_MS = 15 * 60_000
 /** For two processors: most of the time some of the files only wait. */
-const CONCURRENCY = 8
+const CONCURRENCY = 6
 
 if (isLong && !existsSync('bench/node_modules')) {
   console.error(
