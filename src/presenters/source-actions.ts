@@ -154,7 +154,7 @@ export async function enqueue(
   const refusal = refuseEnqueueAgain(report)
   if (refusal) throw refusal
   // Lists leave a long input out.
-  const { input } = (await store.run(report.run!.id))!
+  const { input } = (await store.run(report.run!.id)) ?? report.run!
   const run = dryRun ? null : await enqueueSource(store, settings, source, input)
   const queued = { ...report.run!, status: 'queued' as const, paused: report.state.paused }
   const what = run
