@@ -42,7 +42,13 @@ import { recentSamples, type RecentSamples } from './pace.ts'
 import { NO_RECOVERY } from './recovery.ts'
 import type { Attention } from './results.ts'
 import { listedRunView, RUN } from './runs.ts'
-import { currentStates, pausedSentences, startsByItself, wrappedSentences } from './sources.ts'
+import {
+  bySource,
+  currentStates,
+  pausedSentences,
+  startsByItself,
+  wrappedSentences,
+} from './sources.ts'
 import { sourceItem } from './source-actions.ts'
 import { SOURCE_STORE, type SourceState } from '../features/sources/store/store.ts'
 import { alertView, runView, sourceLockView } from './view.ts'
@@ -180,7 +186,8 @@ function summarize(overview: Overview): string {
   const since =
     dated.length > 0 ? ` for ${stuck.length > 1 ? 'up to ' : ''}${formatAge(longest)}` : ''
   const waiting = rest.filter(({ health }) => health.state === 'waiting').map(({ run }) => run)
-  const supervised = waiting.filter((run) => startsByItself(run, sources, now))
+  const sourceStates = bySource(sources)
+  const supervised = waiting.filter((run) => startsByItself(run, sourceStates, now))
   const isOnlyWorkers =
     supervised.length === 0 && waiting.every(({ traits }) => traits.continuedBy === 'worker')
   const starter = isOnlyWorkers
@@ -236,7 +243,10 @@ function processSection({ live, lockStates, sources, assessment }: Overview): Se
     ([liveness, count]) => `${count} ${liveness}`,
   )
   const workers: Sentence = [`Workers: ${counts.length > 0 ? counts.join(', ') : 'none'}`]
-  const more = [...wrappedSentences(locks, runs, sources, now), ...pausedSentences(sources, now)]
+  const more = [
+    ...wrappedSentences(locks, runs, bySource(sources), now),
+    ...pausedSentences(sources, now),
+  ]
   return { heading: null, sentences: [workers, ...firstSentences(more, '`--json` has all')] }
 }
 

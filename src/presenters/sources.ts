@@ -86,9 +86,15 @@ export function describeNextStart(
   return `Its supervisor starts it ${formatIn(nextStartAt, now)}; \`${unstuckCommand('run-now', [source])}\` starts it now.`
 }
 
+type StatesBySource = ReadonlyMap<string, SourceState>
+
+export function bySource(states: readonly SourceState[]): StatesBySource {
+  return new Map(states.map((state) => [state.source, state]))
+}
+
 /** Returns whether a supervisor that waits starts this run. */
-export function startsByItself(run: Run, states: readonly SourceState[], now: Millis): boolean {
-  const state = states.find(({ source }) => source === run.source)
+export function startsByItself(run: Run, states: StatesBySource, now: Millis): boolean {
+  const state = states.get(run.source)
   return state !== undefined && describeNextStart(run, state, now) !== null
 }
 
@@ -96,14 +102,15 @@ export function startsByItself(run: Run, states: readonly SourceState[], now: Mi
 export function wrappedSentences(
   locks: readonly SourceLock[],
   live: readonly Run[],
-  states: readonly SourceState[],
+  states: StatesBySource,
   now: Millis,
 ): Sentence[] {
+  const runs = new Map(live.map((run) => [run.source, run]))
   return locks.flatMap(({ source, worker, unlockingSince }): Sentence[] => {
-    const run = live.find((one) => one.source === source)
+    const run = runs.get(source)
     if (worker === null || (run && !startsByItself(run, states, now))) return []
     if (unlockingSince !== null) return [[`Wrapped: ${source}, its command is being ended`]]
-    const state = states.find((one) => one.source === source)
+    const state = states.get(source)
     if (run && state)
       return [
         [`Wrapped: ${source}, run ${runName(run)} waits. ${describeNextStart(run, state, now)}`],

@@ -224,7 +224,7 @@ export function listingTests(engine: Engine): void {
     assert.equal(await store.liveRun('nobody'), null)
     assert.deepEqual(await store.countsByGroup(newId()), [])
     assert.deepEqual(await store.countsByPage(newId()), [])
-    assert.deepEqual(await itemsOf(store, 'nobody'), [])
+    assert.deepEqual(await itemsOf(store, 'unknown'), [])
   })
 
   test('a run keeps the policy it is worked on with', async () => {
