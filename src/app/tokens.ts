@@ -15,7 +15,7 @@ import * as v from 'valibot'
 import { assertTrusted } from '../core/host/trusted-path.ts'
 import { messageOf, UsageError } from '../core/model/errors.ts'
 import { ROLES, type Role } from '../lib/http/role.ts'
-import { unstuckCommand } from '../lib/text/shell-command.ts'
+import { unstuckCommand } from '../core/model/shell-command.ts'
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$/
 /** The caller's name on a server without tokens. */

@@ -4,7 +4,7 @@ import { runView } from './view.ts'
 import type { Undo, ApiCall, Verdict } from './results.ts'
 import { shortId, type RunId } from '../core/model/id.ts'
 import type { Target } from '../core/model/target.ts'
-import { unstuckCommand } from '../lib/text/shell-command.ts'
+import { unstuckCommand } from '../core/model/shell-command.ts'
 import { targetRef } from './format.ts'
 import { firstSentences, type Sentence } from '../lib/text/sentence.ts'
 

@@ -1,4 +1,4 @@
-import { unstuckCommand } from '../lib/text/shell-command.ts'
+import { unstuckCommand } from '../core/model/shell-command.ts'
 import { needsAttention, plural } from './format.ts'
 import { presentOverview, type Overview } from './overview.ts'
 import { alertView } from './view.ts'

@@ -11,7 +11,7 @@ import {
 } from '../operator/refusals.ts'
 import { decideRevert, type RevertFacts } from '../operator/revert.ts'
 import { isLive, type Run } from '../core/model/run.ts'
-import { unstuckCommand } from '../lib/text/shell-command.ts'
+import { unstuckCommand } from '../core/model/shell-command.ts'
 import {
   describeOrigin,
   RUN_ACTIONS,

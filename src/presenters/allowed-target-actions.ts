@@ -10,7 +10,7 @@ import type { Target } from '../core/model/target.ts'
 import { TARGET_ACTIONS, type TargetAction } from '../core/model/traits.ts'
 import { otherLiveRun } from '../operator/actions.ts'
 import type { Store } from '../core/store/store.ts'
-import { unstuckCommand } from '../lib/text/shell-command.ts'
+import { unstuckCommand } from '../core/model/shell-command.ts'
 import { acknowledgeText } from './acknowledge-text.ts'
 import { targetRef } from './format.ts'
 import {

@@ -1,6 +1,6 @@
 import type { HealthState } from '../core/decide/health.ts'
 import { shortId } from '../core/model/id.ts'
-import { unstuckCommand } from '../lib/text/shell-command.ts'
+import { unstuckCommand } from '../core/model/shell-command.ts'
 import { acknowledgeText } from './acknowledge-text.ts'
 import { FROM_PAGE, makeAction, type AllowedAction } from './allowed-actions.ts'
 import { plural } from './format.ts'

@@ -1,7 +1,7 @@
 import type { Severity } from '../core/decide/health.ts'
 import type { Run } from '../core/model/run.ts'
 import { describeOrigin, runName } from '../core/model/traits.ts'
-import { unstuckCommand } from '../lib/text/shell-command.ts'
+import { unstuckCommand } from '../core/model/shell-command.ts'
 import { formatDuration, type Millis } from '../core/model/time.ts'
 import {
   isLost,

@@ -7,7 +7,7 @@ import type { Run } from '../core/model/run.ts'
 import type { AssessedRun } from '../core/recovery/assess.ts'
 import type { ActionContext } from '../core/recovery/context.ts'
 import type { Store } from '../core/store/store.ts'
-import { inFolder, runCommand } from '../lib/text/shell-command.ts'
+import { inFolder, runCommand } from '../core/model/shell-command.ts'
 
 /** Interrupted runs whose last command is read for one answer; the others name `unstuck explain`. */
 const LOOKUPS_MAX = 100

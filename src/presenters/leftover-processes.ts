@@ -2,7 +2,7 @@ import { humanizeDuration, iso, type Millis } from '../core/model/time.ts'
 import { nameProcess } from '../lib/process/process-info.ts'
 import type { Leftover } from '../operator/leftover-processes.ts'
 import { firstSentences, type Section, type Sentence } from '../lib/text/sentence.ts'
-import { unstuckCommand } from '../lib/text/shell-command.ts'
+import { unstuckCommand } from '../core/model/shell-command.ts'
 import { plural } from './format.ts'
 import type { Attention, LeftoverProcess } from './results.ts'
 

@@ -4,7 +4,7 @@ import { assessSourceLock, type SourceLockState } from '../core/recovery/source-
 import { LATEST_FAILED_MAX } from '../core/store/reads.ts'
 import { ALERT_STORE, type Alert } from '../features/alerts/store/store.ts'
 import { findLeftovers } from '../operator/leftover-processes.ts'
-import { unstuckCommand } from '../lib/text/shell-command.ts'
+import { unstuckCommand } from '../core/model/shell-command.ts'
 import { gaveUpUnacknowledged, loadAcknowledged } from './acknowledged.ts'
 import { currentAlerts, failedWithAlert } from './alert-causes.ts'
 import { groupAttention, type AttentionGroups } from './attention.ts'

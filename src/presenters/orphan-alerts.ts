@@ -2,7 +2,7 @@ import { formatDuration, humanizeDuration, parseDuration, type Millis } from '..
 import { TARGET_STATUS_AFTER } from '../core/model/verdict.ts'
 import type { AuditEntry, Store } from '../core/store/store.ts'
 import type { Alert, AlertCandidate } from '../features/alerts/store/store.ts'
-import { unstuckCommand } from '../lib/text/shell-command.ts'
+import { unstuckCommand } from '../core/model/shell-command.ts'
 
 /** A worker that a run lost. */
 export type LostWorker = { readonly at: Millis; readonly source: string }

@@ -1,5 +1,5 @@
 import { worstSeverity, type Severity } from '../core/decide/health.ts'
-import { unstuckCommand } from '../lib/text/shell-command.ts'
+import { unstuckCommand } from '../core/model/shell-command.ts'
 import { humanizeDuration, parseDuration, type Millis } from '../core/model/time.ts'
 import type { Verdict } from '../core/model/verdict.ts'
 import type { AssessedRun, Assessment } from '../core/recovery/assess.ts'

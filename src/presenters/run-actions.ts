@@ -9,7 +9,7 @@ import {
 import { newId } from '../core/model/id.ts'
 import { isLive, type Run } from '../core/model/run.ts'
 import { describeOrigin, runName } from '../core/model/traits.ts'
-import { unstuckCommand } from '../lib/text/shell-command.ts'
+import { unstuckCommand } from '../core/model/shell-command.ts'
 import { assessRun } from '../core/recovery/assess.ts'
 import type { ActionContext, OperatorContext } from '../core/recovery/context.ts'
 import { describeContinuation, loadLastStart } from './continuation.ts'

@@ -9,7 +9,7 @@ import type { SourceLockState } from '../core/recovery/source-lock.ts'
 import type { Store } from '../core/store/store.ts'
 import { SOURCE_STORE, type SourceState } from '../features/sources/store/store.ts'
 import type { Sentence } from '../lib/text/sentence.ts'
-import { unstuckCommand } from '../lib/text/shell-command.ts'
+import { unstuckCommand } from '../core/model/shell-command.ts'
 import { formatAgo, formatIn } from './format.ts'
 import type { Source } from './records.ts'
 

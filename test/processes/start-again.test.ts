@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { redact } from '../../src/core/model/redact.ts'
 import { createHandler } from '../../src/http.ts'
 import { open } from '../../src/index.ts'
-import { shellWord } from '../../src/lib/text/shell-command.ts'
+import { shellWord } from '../../src/core/model/shell-command.ts'
 import { cliCommand, unstuck } from '../../src/testing/unstuck-cli.ts'
 import { ENGINES, ProcessTestContext, waitFor } from './harness.ts'
 

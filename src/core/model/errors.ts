@@ -1,4 +1,4 @@
-import { shellWord, unstuckCommand } from '../../lib/text/shell-command.ts'
+import { shellWord, unstuckCommand } from './shell-command.ts'
 import type { ErrorCode, ErrorData, ErrorJson, Problem } from './error-data.ts'
 import { shortId } from './id.ts'
 import { LIMITS } from './limits.ts'
@@ -91,12 +91,12 @@ export class AlreadyRunningError extends UnstuckError<'E_ALREADY_RUNNING'> {
     const { owner = null, status = 'running', name = run && shortId(run) } = about
     const known = [name && `run ${name}`, owner].filter(Boolean).join(', ')
     const lost = owner === null ? '; if its process has ended, `unstuck recover` comes first' : ''
+    const more = name === null ? unstuckCommand('check', [source]) : unstuckCommand('show', [name])
     const others = `The next worker or start ${status === 'queued' ? 'begins' : 'continues'} it`
-    // Waiting helps only while a process has it.
     const advice = status === 'running' ? `Wait for it${lost}` : others
     super(
       'E_ALREADY_RUNNING',
-      `${source} is already ${status}: ${known}. ${advice}. More: \`unstuck ${name === null ? `check ${source}` : `show ${name}`}\``,
+      `${source} is already ${status}: ${known}. ${advice}. More: \`${more}\``,
       { source, run, owner },
     )
   }

@@ -1,4 +1,4 @@
-import { unstuckCommand } from '../../lib/text/shell-command.ts'
+import { unstuckCommand } from './shell-command.ts'
 import { shortId, type Id } from './id.ts'
 import type { Action } from './verdict.ts'
 

@@ -26,7 +26,7 @@ import { planRun } from './planning.ts'
 import { CrawlResources } from './resources.ts'
 import { Slots, type Slot } from './slots.ts'
 import { crawlTarget } from './target.ts'
-import { unstuckCommand } from '../../lib/text/shell-command.ts'
+import { unstuckCommand } from '../model/shell-command.ts'
 
 export type WorkerOptions = {
   readonly db: string

@@ -1,6 +1,6 @@
 import { redact } from '../../core/model/redact.ts'
 import { defaultsTo, option, SHARED_OPTIONS, type OptionValues } from '../../contracts/options.ts'
-import { shellWord, unstuckCommand } from '../../lib/text/shell-command.ts'
+import { shellWord, unstuckCommand } from '../../core/model/shell-command.ts'
 import { formatDuration } from '../../core/model/time.ts'
 import { KILL_TARGETS } from './process-run.ts'
 import type { Progress } from './progress.ts'

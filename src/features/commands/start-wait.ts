@@ -1,4 +1,4 @@
-import { unstuckCommand } from '../../lib/text/shell-command.ts'
+import { unstuckCommand } from '../../core/model/shell-command.ts'
 import { REAL_CLOCK } from '../../core/host/clock.ts'
 import { messageOf } from '../../core/model/errors.ts'
 import type { Paused } from '../../core/model/run.ts'

@@ -1,4 +1,4 @@
-import { unstuckCommand } from '../../lib/text/shell-command.ts'
+import { unstuckCommand } from '../../core/model/shell-command.ts'
 import type { ClaimedTarget } from '../../core/model/claim.ts'
 import type { UnstuckError } from '../../core/model/errors.ts'
 import { newId, type ClaimId, type WorkerId } from '../../core/model/id.ts'

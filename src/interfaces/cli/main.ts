@@ -10,7 +10,7 @@ import {
 import { EXIT, exitCodeOf } from '../../core/model/exit-codes.ts'
 import { redact } from '../../core/model/redact.ts'
 import { TextWriter } from '../../lib/terminal/text-writer.ts'
-import { shellWord } from '../../lib/text/shell-command.ts'
+import { shellWord } from '../../core/model/shell-command.ts'
 import { safeJson } from '../../lib/text/safe-text.ts'
 import { COMMANDS, resolveCommand } from './commands.ts'
 import {

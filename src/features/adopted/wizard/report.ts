@@ -1,6 +1,6 @@
 import { docPath } from '../../../lib/files/doc-path.ts'
 import { describeOrigin } from '../../../core/model/traits.ts'
-import { unstuckCommand } from '../../../lib/text/shell-command.ts'
+import { unstuckCommand } from '../../../core/model/shell-command.ts'
 import { ACTIONS, type Action } from '../../../core/model/verdict.ts'
 import type { TextWriter } from '../../../lib/terminal/text-writer.ts'
 import { plural } from '../../../presenters/format.ts'

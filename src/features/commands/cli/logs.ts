@@ -5,7 +5,7 @@ import { NotFoundError, StoreUnavailableError } from '../../../core/model/errors
 import { COMMAND_STORE, type Execution } from '../../../features/commands/store/store.ts'
 import { isLive, type Run } from '../../../core/model/run.ts'
 import { runName } from '../../../core/model/traits.ts'
-import { unstuckCommand } from '../../../lib/text/shell-command.ts'
+import { unstuckCommand } from '../../../core/model/shell-command.ts'
 import { safeJson } from '../../../lib/text/safe-text.ts'
 import { REAL_CLOCK } from '../../../core/host/clock.ts'
 import { dataFolder, runFolderExists, runFolder } from '../../../lib/files/data-folder.ts'

@@ -1,6 +1,6 @@
 import { UsageError } from '../../../core/model/errors.ts'
 import { humanizeDuration } from '../../../core/model/time.ts'
-import { unstuckCommand } from '../../../lib/text/shell-command.ts'
+import { unstuckCommand } from '../../../core/model/shell-command.ts'
 import { compressJournal } from '../compress.ts'
 import { statJournal } from '../reader.ts'
 import { defineCommand } from '../../../contracts/command.ts'

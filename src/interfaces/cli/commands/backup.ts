@@ -9,7 +9,7 @@ import { readDatabaseInfo } from '../../../features/inspection/store/database-in
 import { backUpSqlite } from '../../../features/inspection/store/sqlite-backup.ts'
 import { docPath } from '../../../lib/files/doc-path.ts'
 import { toConnectionString } from '../../../lib/files/database-address.ts'
-import { shellWord } from '../../../lib/text/shell-command.ts'
+import { shellWord } from '../../../core/model/shell-command.ts'
 import { formatBytes } from '../doctor/storage.ts'
 import { printFindings } from './doctor.ts'
 

@@ -23,7 +23,7 @@ import {
   SUPERVISOR_NAMES,
   type SupervisorName,
 } from '../init/supervisors.ts'
-import { shellWord } from '../../../lib/text/shell-command.ts'
+import { shellWord } from '../../../core/model/shell-command.ts'
 import type { TextWriter } from '../../../lib/terminal/text-writer.ts'
 import { pad, widthOf } from '../../../lib/terminal/width.ts'
 import { defineCommand } from '../../../contracts/command.ts'

@@ -1,5 +1,5 @@
 import type { Store } from '../../../core/store/store.ts'
-import { shellWord } from '../../../lib/text/shell-command.ts'
+import { shellWord } from '../../../core/model/shell-command.ts'
 import { findRun } from '../../../presenters/find.ts'
 import { exportItems, ITEM_FORMATS } from '../../../presenters/item-export.ts'
 import { hasItems, checkRunOfSource, type ItemQuery } from '../../../presenters/items.ts'

@@ -1,7 +1,7 @@
 import { closest } from '../../../core/model/closest.ts'
 import { UsageError } from '../../../core/model/errors.ts'
 import { STOP_DEADLINE_MS } from '../../../core/model/policy.ts'
-import { shellWord } from '../../../lib/text/shell-command.ts'
+import { shellWord } from '../../../core/model/shell-command.ts'
 import type { Facts } from './project.ts'
 import { renderTemplate, type NewFile } from './write.ts'
 

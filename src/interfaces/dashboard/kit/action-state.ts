@@ -1,4 +1,4 @@
-import { shellWord, unstuckCommand } from '../../../lib/text/shell-command.ts'
+import { shellWord, unstuckCommand } from '../../../core/model/shell-command.ts'
 import { plural } from '../model/format.ts'
 import type { ActionResult, AllowedAction, AssessedRun, Verdict } from '../shapes.ts'
 

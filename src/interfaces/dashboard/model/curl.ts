@@ -1,4 +1,4 @@
-import { shellWord } from '../../../lib/text/shell-command.ts'
+import { shellWord } from '../../../core/model/shell-command.ts'
 
 /** A call as the dashboard makes it. `path` is absolute on the server, base path and all. */
 export type ApiCall = {

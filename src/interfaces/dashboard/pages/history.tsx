@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { unstuckCommand } from '../../../lib/text/shell-command.ts'
+import { unstuckCommand } from '../../../core/model/shell-command.ts'
 import { Button } from '../kit/button.tsx'
 import { CopyCommand } from '../kit/copy.tsx'
 import { Filters, useFilters, type FilterField } from '../kit/filters.tsx'
