@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { after, before, describe, test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import { Configuration } from '@crawlee/cheerio'
 import type { RequestQueueClient, RequestSchema, StorageClient } from '@crawlee/types'
 import { postgresEngine } from '../../../testing/postgres-engine.ts'
@@ -26,8 +27,20 @@ const request = (path: string, more: Partial<RequestSchema> = {}): RequestSchema
 
 const LOCK = { lockSecs: 60 }
 
+/** Requests that two calls add within one millisecond have no order: each call begins in the next one. */
 async function queueOf(client: StorageClient, name: string): Promise<RequestQueueClient> {
-  return client.requestQueue((await client.requestQueues().getOrCreate(name)).id)
+  const queue = client.requestQueue((await client.requestQueues().getOrCreate(name)).id)
+  return new Proxy(queue, {
+    get(_, method: keyof RequestQueueClient) {
+      const call = queue[method] as ((...args: unknown[]) => Promise<unknown>) | undefined
+      if (call === undefined) return undefined
+      return async (...args: unknown[]) => {
+        const now = Date.now()
+        while (Date.now() === now) await setImmediate()
+        return call.apply(queue, args)
+      }
+    },
+  })
 }
 
 /** What is next, in order, and locked from now on. */
