@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { RunId } from '../core/model/id.ts'
 import type { Policy } from '../core/model/policy.ts'
-import type { EndpointSession, RunEnd } from '../features/commands/run-api/session.ts'
+import { runSession, type RunEnd } from '../features/commands/run-api/routes.ts'
+import type { EndpointSession } from '../features/commands/run-api/session.ts'
 import { RunHandle } from '../core/worker/run-handle.ts'
 import type { Store } from '../core/store/store.ts'
 import { RunApi, type RunApiOptions } from '../features/commands/run-api/run-api.ts'
@@ -42,13 +43,14 @@ export class RunApiClient {
   calls = 0
   isStopping = false
 
-  constructor(api: RunApi, handle: RunHandle) {
+  constructor(api: RunApi, handle: RunHandle, callsMax?: number) {
     this.handle = handle
-    this.admission = api.openSession(handle, {
+    const session = runSession(handle, {
       onCall: () => void this.calls++,
       isStopping: () => this.isStopping,
       onEnd: (end) => void this.ends.push(end),
     })
+    this.admission = api.open(handle.id, { ...session, ...(callsMax && { calls: callsMax }) })
   }
 
   get(path = '', options?: CallOptions): Promise<ApiResponse> {
@@ -197,6 +199,8 @@ export class RawConnection implements Disposable {
 /** An API with a database behind it, and runs whose commands call it. */
 export class RunApiTestContext {
   readonly api: RunApi
+  /** Fewer calls of a run under way at once. */
+  callsMax: number | undefined
   readonly database: TestDatabase
   readonly store: Store
   readonly log: string[]
@@ -227,7 +231,7 @@ export class RunApiTestContext {
 
   async begin(source: string = SOURCE, policy: Partial<Policy> = {}): Promise<RunApiClient> {
     const handle = await this.handle(source, policy)
-    return new RunApiClient(this.api, handle)
+    return new RunApiClient(this.api, handle, this.callsMax)
   }
 
   async handle(source: string = SOURCE, policy: Partial<Policy> = {}): Promise<RunHandle> {

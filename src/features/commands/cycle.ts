@@ -14,6 +14,7 @@ import { commandEnvironment } from './environment.ts'
 import { createRunFolder, runFolder } from '../../lib/files/data-folder.ts'
 import { CommandStartError, NOT_STARTED, type CommandHandle, type CommandSpec } from './watchdog.ts'
 import { LogFile } from './log-file.ts'
+import { runSession } from './run-api/routes.ts'
 import type { EndpointSession } from './run-api/session.ts'
 import type { ClaimListener, CommandRunner } from './runner.ts'
 import {
@@ -175,14 +176,17 @@ class Cycle implements ClaimListener {
     const { command, base, stop, force } = this.#options
     const { id } = this.#handle
     const { outputDir, logPath } = createRunFolder(base, id)
-    const session = endpoint.openSession(this.#handle, {
-      onCall: () => this.#markReady(),
-      isStopping: () => this.#stopReason !== null,
-      onEnd: (end) => {
-        this.#reportedEnd = end === 'finish' ? 'finished' : end.retry ? 'again' : 'failed'
-        this.#command?.markSettled()
-      },
-    })
+    const session = endpoint.open(
+      id,
+      runSession(this.#handle, {
+        onCall: () => this.#markReady(),
+        isStopping: () => this.#stopReason !== null,
+        onEnd: (end) => {
+          this.#reportedEnd = end === 'finish' ? 'finished' : end.retry ? 'again' : 'failed'
+          this.#command?.markSettled()
+        },
+      }),
+    )
     const execution = newId()
     const startedAt = REAL_CLOCK.now()
     const onStop = (): void => this.stop({ why: 'asked', by: messageOf(stop.reason) })
@@ -260,11 +264,23 @@ class Cycle implements ClaimListener {
     const { outputDir, logPath } = runFolder(base, run)
     const { url, token, socket = null } = session
     const { input } = this.#runBefore
-    const variables = { runId: run, source, url, token, socket, outputDir, resumed, input }
+    const api = 'run'
+    const variables = {
+      runId: run,
+      source,
+      api,
+      url,
+      token,
+      socket,
+      outputDir,
+      resumed,
+      input,
+    } as const
     return {
       id: execution,
       run,
       claim,
+      label: null,
       command,
       cwd,
       env: commandEnvironment(env, variables),

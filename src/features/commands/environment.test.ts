@@ -9,6 +9,7 @@ const RUN = {
   token: 't',
   socket: null,
   outputDir: '/out',
+  api: 'run' as const,
   resumed: false,
   input: null,
 }
@@ -33,6 +34,7 @@ test("the user's variables stay, an outer run's are replaced, Unstuck's secrets 
     UNSTUCK_CHAOS_DIR: '/tmp/x',
     UNSTUCK_RUN_ID: 'r',
     UNSTUCK_SOURCE: 'portal',
+    UNSTUCK_API: 'run',
     UNSTUCK_URL: 'http://127.0.0.1:1/r',
     UNSTUCK_TOKEN: 't',
     UNSTUCK_OUTPUT_DIR: '/out',

@@ -10,6 +10,8 @@ export type RunVariables = {
   readonly socket: string | null
   readonly outputDir: string
   readonly resumed: boolean
+  /** Which API it is: that of one run, or that of a worker of many targets. */
+  readonly api: 'run' | 'worker'
   /** JSON, as it was queued; null without one. */
   readonly input: unknown
 }
@@ -20,6 +22,7 @@ const RESERVED = [
   'UNSTUCK_PARENT',
   'UNSTUCK_RUN_ID',
   'UNSTUCK_SOURCE',
+  'UNSTUCK_API',
   'UNSTUCK_URL',
   'UNSTUCK_TOKEN',
   'UNSTUCK_SOCKET',
@@ -50,6 +53,7 @@ export function commandEnvironment(
     ...noProxyVariables(inherited),
     UNSTUCK_RUN_ID: run.runId,
     UNSTUCK_SOURCE: run.source,
+    UNSTUCK_API: run.api,
     UNSTUCK_URL: run.url,
     UNSTUCK_TOKEN: run.token,
     ...(run.socket !== null && { UNSTUCK_SOCKET: run.socket }),

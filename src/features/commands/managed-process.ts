@@ -6,6 +6,7 @@ import process from 'node:process'
 import type { Claim } from '../../core/model/claim.ts'
 import { REAL_CLOCK } from '../../core/host/clock.ts'
 import { readProcessStat } from '../../core/host/identity.ts'
+import { shortId } from '../../core/model/id.ts'
 import { removeCgroups } from '../../lib/process/cgroup.ts'
 import { endTree } from '../../lib/process/end-tree.ts'
 import type { CommandSpec, ManagedProcessEvent } from './watchdog.ts'
@@ -47,7 +48,7 @@ export class ManagedProcess {
   readonly #ended = Promise.withResolvers<void>()
   readonly #knownProcesses = new Map<number, ProcessRef>()
   #child: ChildProcess | null = null
-  #claim: Claim
+  #claim: Claim | null
   #output: CommandOutput | null = null
   #leader: ProcessRef | undefined
   #tracking: Tracking = 'environment'
@@ -76,6 +77,11 @@ export class ManagedProcess {
     return this.#ended.promise
   }
 
+  /** It works on many targets, over the API of the process that started it. */
+  get needsApi(): boolean {
+    return this.#spec.claim === null
+  }
+
   start(): void {
     const { id, outputDir } = this.#spec
     const child = this.#spawn()
@@ -83,9 +89,9 @@ export class ManagedProcess {
     if (!child || pid === undefined) return
     this.#child = child
     this.#leader = { pid, startTicks: readProcessStat(pid)?.startTicks ?? 0 }
-    const { run, quiet, secrets } = this.#spec
+    const { run, label, quiet, secrets } = this.#spec
     this.#output = new CommandOutput({
-      run,
+      label: label ?? shortId(run),
       stdout: child.stdout!,
       stderr: child.stderr!,
       log: this.#log,
@@ -99,7 +105,7 @@ export class ManagedProcess {
     })
     child.once('exit', (exitCode, signal) => {
       this.#exit = { exitCode, signal }
-      this.#host.send({ type: 'exited', id })
+      this.#host.send({ type: 'exited', id, exitCode, signal })
       void this.#finish()
     })
     this.#host.send({ type: 'tracked', id, tracking: this.#tracking })
@@ -176,7 +182,7 @@ export class ManagedProcess {
     this.#log.close()
     const { id, outputDir } = this.#spec
     const artifacts = await countFiles(outputDir)
-    if (artifacts !== this.#artifacts && !this.#isSettled)
+    if (artifacts !== this.#artifacts && !this.#isSettled && this.#claim)
       await this.#host.reportActivity(this.#claim, artifacts)
     const oomKills = countOomKills() - this.#oomBefore
     const peakMemory = this.#peakMemory
@@ -235,7 +241,8 @@ export class ManagedProcess {
   #reportActivity(now: number): void {
     this.#isActive = false
     this.#activityReportedAt = now
-    if (!this.#isSettled) void this.#host.reportActivity(this.#claim, this.#artifacts)
+    if (!this.#isSettled && this.#claim)
+      void this.#host.reportActivity(this.#claim, this.#artifacts)
   }
 
   #rememberProcesses(): void {

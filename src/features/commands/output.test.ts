@@ -13,8 +13,6 @@ import { temporaryFolder } from '../../testing/sqlite-engine.ts'
 import { LogFile, parseLogLines } from './log-file.ts'
 import { CommandOutput, type CommandOutputOptions } from './output.ts'
 
-const run = '0190c0de-0000-7000-8000-12341a2b3c4d'
-
 type OutputFixture = Disposable & {
   readonly log: string
   readonly child: ChildProcess
@@ -33,7 +31,7 @@ function startCommand(
   const child = spawn(command[0]!, command.slice(1), { stdio: ['ignore', 'pipe', 'pipe'] })
   const { stdout, stderr } = child
   const logFile = new LogFile(log, { maxBytes: 100_000_000 })
-  const output = new CommandOutput({ run, stdout, stderr, log: logFile, ...options })
+  const output = new CommandOutput({ label: '1a2b3c4d', stdout, stderr, log: logFile, ...options })
   return {
     log,
     child,
@@ -171,7 +169,7 @@ const SHOW_OUTPUT = node(`
   setInterval(look, 20)
   const { stdout, stderr } = spawn(command, args)
   const log = new LogFile(path, { maxBytes: 100_000_000 })
-  await new CommandOutput({ run: '${run}', stdout, stderr, log, live: process }).finished
+  await new CommandOutput({ label: '1a2b3c4d', stdout, stderr, log, live: process }).finished
   look()
   writeFileSync(path + '.longest', String(longest))
   process.exit()`)

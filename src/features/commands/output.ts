@@ -2,7 +2,6 @@ import { createWriteStream } from 'node:fs'
 import type { Readable, Writable } from 'node:stream'
 import { WriteStream } from 'node:tty'
 import { styleText } from 'node:util'
-import { shortId, type RunId } from '../../core/model/id.ts'
 import { redactor } from '../../core/model/redact.ts'
 import { safeText } from '../../lib/text/safe-text.ts'
 import { REAL_CLOCK } from '../../core/host/clock.ts'
@@ -13,7 +12,8 @@ import type { LogFile, LogStream } from './log-file.ts'
 const DRAIN_MS = 250
 
 export type CommandOutputOptions = {
-  readonly run: RunId
+  /** Stands in front of each line that is shown. */
+  readonly label: string
   /** The command's streams. */
   readonly stdout: Readable
   readonly stderr: Readable
@@ -65,9 +65,9 @@ export class CommandOutput {
   }
 
   async #pump(name: 'stdout' | 'stderr', stream: LogStream): Promise<void> {
-    const { run, log, quiet, onActivity } = this.#options
+    const { label, log, quiet, onActivity } = this.#options
     const to = quiet ? undefined : this.#options.live?.[name]
-    const live = to && new LiveOutput(to, shortId(run), this.#force.signal)
+    const live = to && new LiveOutput(to, label, this.#force.signal)
     const splitter = new LineSplitter(this.#sanitize)
     const write = async (lines: readonly string[]): Promise<void> => {
       log.write(stream, lines)

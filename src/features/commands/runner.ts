@@ -27,7 +27,7 @@ export type RunnerOptions = {
   readonly policy: Policy
   /** The config's policies: the runs of others are assessed by them. */
   readonly overrides: PolicyOverrides
-  readonly endpoint: Pick<RunApi, 'openSession'>
+  readonly endpoint: Pick<RunApi, 'open'>
   /** The number of ended runs per source that keep their output; null: all. */
   readonly keepOutput: number | null
   readonly actor: string

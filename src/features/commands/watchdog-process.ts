@@ -69,7 +69,8 @@ async function reportActivity(claim: Claim, artifacts: number): Promise<void> {
 /** Runs when Unstuck died, or disconnected. */
 async function shutDown(): Promise<void> {
   const left = [...processes.values()]
-  for (const managed of left) managed.terminate(false)
+  // What saves its pages over the API can save nothing more, and others take its targets when it has ended.
+  for (const managed of left) managed.terminate(managed.needsApi)
   if (left.length > 0) await ignoreErrors(() => markUnlocking())
   await Promise.all(left.map((managed) => managed.ended))
   await ignoreErrors(() => unlockSources())

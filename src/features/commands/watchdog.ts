@@ -22,8 +22,10 @@ export type CommandSpec = Pick<
   /** The execution's id. */
   readonly id: string
   readonly run: RunId
-  /** The claim under which its activity is reported, also after Unstuck died. */
-  readonly claim: Claim
+  /** The claim under which its activity is reported, also after Unstuck died; null: it reports its pages itself. */
+  readonly claim: Claim | null
+  /** Names the process in front of each line that is shown; null: the run. */
+  readonly label: string | null
   readonly env: Readonly<Record<string, string>>
   readonly outputDir: string
   readonly logPath: string
@@ -59,16 +61,17 @@ export type ManagedProcessEvent =
   | { readonly type: 'tracked'; readonly id: string; readonly tracking: Tracking }
   | { readonly type: 'ready'; readonly id: string }
   /** The command's own process ended; its child processes may still run. */
-  | { readonly type: 'exited'; readonly id: string }
+  | ({ readonly type: 'exited'; readonly id: string } & ProcessExit)
   /** The sum over all its processes, in bytes. */
   | { readonly type: 'memory'; readonly id: string; readonly bytes: number }
   | { readonly type: 'unkillable'; readonly id: string; readonly pids: readonly number[] }
   /** Every process of the command has ended. */
   | ({ readonly type: 'ended'; readonly id: string } & ManagedProcessExit)
 
-export type ManagedProcessExit = {
-  readonly exitCode: number | null
-  readonly signal: string | null
+/** How the command's own process ended. */
+export type ProcessExit = { readonly exitCode: number | null; readonly signal: string | null }
+
+export type ManagedProcessExit = ProcessExit & {
   /** How many processes the kernel killed for lack of memory while it ran, in this cgroup or on the machine. */
   readonly oomKills: number
   readonly artifacts: number
@@ -81,7 +84,7 @@ export type ManagedProcessExit = {
 export type CommandHost = {
   onMemory(bytes: number): void
   /** The command ended by itself; its remaining processes are being ended. */
-  onExit(): void
+  onExit(exit: ProcessExit): void
   onReady(): void
   /** The command runs; its processes are found in this way. */
   onTracked(tracking: Tracking): void
@@ -182,7 +185,7 @@ export class Watchdog {
       case 'tracked':
         return host.onTracked(message.tracking)
       case 'exited':
-        return host.onExit()
+        return host.onExit(message)
       case 'ready':
         return host.onReady()
       case 'memory':

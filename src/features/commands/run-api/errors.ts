@@ -16,7 +16,7 @@ export function unauthorized(): HttpError {
   return new HttpError(
     401,
     'UNAUTHORIZED',
-    'This call needs the token of a run that is served here: send the header "Authorization: Bearer $UNSTUCK_TOKEN". ' +
+    'This call needs the token of a command that is served here: send the header "Authorization: Bearer $UNSTUCK_TOKEN". ' +
       'UNSTUCK_URL and UNSTUCK_TOKEN belong together and are new each time the command is started.',
     { headers: { 'www-authenticate': 'Bearer', ...CLOSE_CONNECTION } },
   )
@@ -49,7 +49,7 @@ export function tooManyCalls(max: number): HttpError {
   return new HttpError(
     429,
     'TOO_MANY_CALLS',
-    `${max} calls of this run are under way already. They are handled one after the other: wait for a response before the next call.`,
+    `${max} calls of this command are under way already: wait for a response before the next call.`,
     { headers: { 'retry-after': '1' } },
   )
 }
@@ -89,11 +89,11 @@ export const BODY_ERRORS: BodyErrors = {
   },
 }
 
-function badBody(mistakes: readonly string[]): HttpError {
+export function badBody(mistakes: readonly string[]): HttpError {
   return new HttpError(400, 'BAD_BODY', `Nothing was done: ${mistakes.join('; ')}.`)
 }
 
-/** The paths have no parameters, and a query is ignored. */
+/** A query is ignored. */
 export const CALL_ERRORS: CallErrors = {
   badPath: badBody,
   badQuery: badBody,
@@ -121,7 +121,7 @@ export function toHttpError(error: unknown): HttpError | null {
     return new HttpError(
       409,
       'LEASE_LOST',
-      `Stop now: another process has this run. ${error.message}`,
+      `Stop now: this process no longer has the claim. ${error.message}`,
     )
   }
   if (error instanceof PageBehindError) return new HttpError(409, 'PAGE_BEHIND', error.message)

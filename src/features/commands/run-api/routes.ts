@@ -2,7 +2,6 @@ import * as v from 'valibot'
 import { describeValue } from '../../../core/model/fields.ts'
 import { canonicalUrl } from '../../../core/model/url.ts'
 import type { RunCheckpoint, RunHandle } from '../../../core/worker/run-handle.ts'
-import type { Route } from '../../../lib/http/route.ts'
 import {
   flag,
   integerBetween,
@@ -13,23 +12,48 @@ import {
   textOf,
   type Schema,
 } from '../../../lib/validate/validate.ts'
-import type { RunHooks } from './session.ts'
+import type { SessionOptions, SessionRoute } from './session.ts'
 
 const KB = 1_024
-const BODY_MAX_BYTES = 256 * KB
-const CHECKPOINT_MAX_BYTES = 8 * KB * KB
+export const BODY_MAX_BYTES = 256 * KB
+export const CHECKPOINT_MAX_BYTES = 8 * KB * KB
+/** Calls of one run under way at once. */
+const CALLS_MAX = 16
+
+export type RunEnd = 'finish' | { readonly error: string; readonly retry: boolean }
+
+/** The callbacks of a run's owner. */
+export type RunHooks = {
+  /** Called for every call with a valid token. */
+  onCall(): void
+  /** Returns true if the command should stop. */
+  isStopping(): boolean
+  /** Called when the command has ended its run, and this is stored. */
+  onEnd(end: RunEnd): void
+}
 
 /** What a call acts on. */
-export type RunContext = Pick<RunHooks, 'isStopping' | 'onEnd'> & {
+type RunContext = Pick<RunHooks, 'isStopping' | 'onEnd'> & {
   readonly handle: RunHandle
   /** The call that ended the run, so that a repetition of it succeeds too. */
   ended: 'finish' | 'fail' | null
 }
 
-type RunRoute<B extends Schema = Schema> = Route<{ run: RunContext }, Schema, Schema, B> & {
-  readonly maxBytes: number
-  /** Handled at once, also while other calls wait for the database. */
-  readonly skipsQueue?: true
+type RunRoute<B extends Schema = Schema> = SessionRoute<{ readonly run: RunContext }, Schema, B>
+
+/** The API of one run. */
+export function runSession(
+  handle: RunHandle,
+  hooks: RunHooks,
+): SessionOptions<{ run: RunContext }> {
+  const onCall = (): void => hooks.onCall()
+  const run = {
+    handle,
+    isStopping: () => hooks.isStopping(),
+    onEnd: (end: RunEnd) => hooks.onEnd(end),
+    ended: null,
+  }
+  return { routes: ROUTES, context: { run }, calls: CALLS_MAX, waiting: 0, isSerial: true, onCall }
 }
 
 const item = v.pipe(
@@ -40,16 +64,20 @@ const item = v.pipe(
       `needs an http(s) url or a key of your own, but has ${url === undefined ? 'neither' : `the url ${describeValue(url)}`}`,
   ),
 )
-const checkpoint = v.pipe(
-  object({
+/** The fields of a page. The APIs of a run and of a worker differ in what they check of an item at once. */
+export function pageFields<S extends Schema>(itemSchema: S) {
+  return {
     page: integerBetween(1),
-    items: v.optional(v.array(item, 'must be a list of items'), []),
+    items: v.optional(v.array(itemSchema, 'must be a list of items'), []),
     next: v.optional(v.nullable(textOf('an address'))),
     lastItemId: v.optional(v.nullable(text)),
     cursor: v.optional(json),
     skipped: v.optional(integerBetween(0)),
     pageTarget: v.optional(v.nullable(integerBetween(0))),
-  }),
+  }
+}
+const checkpoint = v.pipe(
+  object(pageFields(item)),
   // The response of `GET /` may be sent back as it is: null means not set.
   v.transform(({ pageTarget, lastItemId, ...rest }) => {
     const page = {

@@ -39,7 +39,7 @@ test('every error has its status, code, headers and message', async () => {
     summary(await command.post(path, undefined, { raw, headers }))
 
   const unauthorized =
-    '401 UNAUTHORIZED www-authenticate=Bearer: This call needs the token of a run that is served here: send the header "Authorization: Bearer $UNSTUCK_TOKEN". ' +
+    '401 UNAUTHORIZED www-authenticate=Bearer: This call needs the token of a command that is served here: send the header "Authorization: Bearer $UNSTUCK_TOKEN". ' +
     'UNSTUCK_URL and UNSTUCK_TOKEN belong together and are new each time the command is started.'
   assert.equal(summary(await command.get('', { token: null })), unauthorized)
   assert.equal(summary(await command.post('/../', {}, { token: null })), unauthorized)
@@ -116,21 +116,22 @@ test('every error has its status, code, headers and message', async () => {
   lost.handle.loseLease()
   assert.match(
     summary(await lost.post('/progress', { done: 1, total: 2 })),
-    /^409 LEASE_LOST: Stop now: another process has this run\. Target \w{8} is no longer ours/,
+    /^409 LEASE_LOST: Stop now: this process no longer has the claim\. Target \w{8} is no longer ours/,
   )
   assert.deepEqual(ctx.log, [])
 })
 
 test('an error for too many calls, a stopped API, a slow sender and an internal failure', async () => {
-  const limits = { calls: 1, headersMs: 200, bodyMs: 400 }
+  const limits = { headersMs: 200, bodyMs: 400 }
   await using ctx = await RunApiTestContext.create(sqliteEngine, { limits })
+  ctx.callsMax = 1
   const command = await ctx.begin()
   using hanging = await command.connect()
   hanging.write(`${command.head('POST', '/finish', JSON_TYPE, 'Content-Length: 9')}\r\n\r\n{`)
   while (command.calls < 1) await sleep(5)
   assert.equal(
     summary(await command.post('/finish')),
-    '429 TOO_MANY_CALLS retry-after=1: 1 calls of this run are under way already. They are handled one after the other: wait for a response before the next call.',
+    '429 TOO_MANY_CALLS retry-after=1: 1 calls of this command are under way already: wait for a response before the next call.',
   )
   assert.equal(
     summary(await hanging.response()),

@@ -337,7 +337,8 @@ test('a client that disconnects while queued loses its place, and its page is no
 })
 
 test('calls under way are limited, and a heartbeat gets through all the same', async () => {
-  await using ctx = await RunApiTestContext.create(sqliteEngine, { limits: { calls: 2 } })
+  await using ctx = await RunApiTestContext.create(sqliteEngine)
+  ctx.callsMax = 2
   const command = await ctx.begin()
   using locked = lock(ctx)
   const waiting = [1, 2].map((page) => command.post('/checkpoint', { page }))
@@ -381,7 +382,7 @@ test('stop ends what is under way promptly, twice as well as once', async () => 
   await Promise.all([idle.closed(), slow.closed()])
   await assert.rejects(command.get(), /ECONNREFUSED/)
   assert.throws(
-    () => ctx.api.openSession(command.handle, {} as never),
+    () => ctx.api.open(command.handle.id, {} as never),
     /after start\(\) and before stop/,
   )
 })

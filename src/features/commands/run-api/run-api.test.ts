@@ -114,7 +114,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       const heir = await ctx.handle()
 
       const late = await command.post('/checkpoint', { page: 2, items: makeItems(0, 1) })
-      assertRejected(late, 409, 'LEASE_LOST', /^Stop now: another process has this run/)
+      assertRejected(late, 409, 'LEASE_LOST', /^Stop now: this process no longer has the claim/)
       for (const [path, body] of [
         ['/progress', { done: 1, total: 2 }],
         ['/finish', {}],

@@ -1,6 +1,5 @@
 import type { AddressInfo } from 'node:net'
 import { registerSecrets } from '../../../core/model/redact.ts'
-import type { RunHandle } from '../../../core/worker/run-handle.ts'
 import { logUnexpected } from '../../../lib/http/errors.ts'
 import { jsonHandler, type JsonRequest } from '../../../lib/http/node-adapter.ts'
 import { NodeServer } from '../../../lib/http/node-server.ts'
@@ -13,7 +12,7 @@ import {
   unauthorized,
 } from './errors.ts'
 import { listenOnPort, listenOnSocket, type PrivateSocket } from './listen.ts'
-import { RunSession, type EndpointSession, type RunHooks } from './session.ts'
+import { ApiSession, type EndpointSession, type SessionOptions } from './session.ts'
 
 export type RunApiOptions = {
   /** Listen on a Unix socket in this folder instead of a local port. */
@@ -28,18 +27,16 @@ const LIMITS = {
   headersMs: 10_000,
   bodyMs: 60_000,
   connections: 1_000,
-  /** Calls of one run under way at once: each may have a body in memory. */
-  calls: 16,
 }
 const DRAIN_MS = 200
 
-/** The HTTP API of the commands that this process wraps: one server, with a path and a token for each run. */
+/** The HTTP API of the commands that this process wraps: one server, with a path and a token for each command. */
 export class RunApi {
   readonly #options: RunApiOptions
   readonly #limits: typeof LIMITS
   readonly #server: NodeServer
-  readonly #sessions = new Map<string, RunSession>()
-  /** The host in the runs' addresses. It is not checked on a Unix socket. */
+  readonly #sessions = new Map<string, ApiSession>()
+  /** The host in the addresses. It is not checked on a Unix socket. */
   #host = 'localhost'
   #socket: PrivateSocket | null = null
   #started: Promise<void> | null = null
@@ -68,24 +65,24 @@ export class RunApi {
     return this.#stopped
   }
 
-  /** Opens the API for a run. Opening it again creates a new token, and the old one is no longer valid. */
-  openSession(handle: RunHandle, hooks: RunHooks): EndpointSession {
+  /** Opens the API under an id. Opening it again creates a new token, and the old one is no longer valid. */
+  open<C>(id: string, options: SessionOptions<C>): EndpointSession {
     if (!this.#server.server.listening)
-      throw new Error('openSession() comes after start() and before stop()')
-    const token = RunSession.newToken()
+      throw new Error('open() comes after start() and before stop()')
+    const token = ApiSession.newToken()
     const forget = registerSecrets([token])
-    const session = new RunSession(handle, hooks, token, this.#limits.calls)
-    this.#sessions.get(handle.id)?.close()
-    this.#sessions.set(handle.id, session)
+    const session = new ApiSession(token, options) as ApiSession
+    this.#sessions.get(id)?.close()
+    this.#sessions.set(id, session)
     const socket = this.#socket?.path
     return {
-      url: `http://${this.#host}/${handle.id}`,
+      url: `http://${this.#host}/${id}`,
       token,
       ...(socket !== undefined && { socket }),
       close: () => {
         session.close()
         forget()
-        if (this.#sessions.get(handle.id) === session) this.#sessions.delete(handle.id)
+        if (this.#sessions.get(id) === session) this.#sessions.delete(id)
       },
     }
   }
@@ -106,7 +103,7 @@ export class RunApi {
       this.#checkHost(request)
       const [, id = '', call = ''] = /^\/([^/]*)(.*)/.exec(path) ?? []
       const session = this.#sessions.get(id)
-      const isAuthorized = RunSession.isAuthorized(session, request.headers.get('authorization'))
+      const isAuthorized = ApiSession.isAuthorized(session, request.headers.get('authorization'))
       if (!session || !isAuthorized) throw unauthorized()
       trust()
       return jsonReply(await session.call(request, call || '/'))

@@ -1,10 +1,10 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { abortable } from '../../../core/worker/abortable.ts'
-import type { RunHandle } from '../../../core/worker/run-handle.ts'
 import { hasBody, readJson } from '../../../lib/http/body.ts'
 import { ConcurrencyLimit } from '../../../lib/http/limits.ts'
 import type { JsonRequest } from '../../../lib/http/node-adapter.ts'
-import { validateCall, type Input } from '../../../lib/http/route.ts'
+import { validateCall, type Input, type Route } from '../../../lib/http/route.ts'
+import type { Schema } from '../../../lib/validate/validate.ts'
 import {
   BODY_ERRORS,
   CALL_ERRORS,
@@ -13,25 +13,38 @@ import {
   stopping,
   tooManyCalls,
 } from './errors.ts'
-import { ROUTES, type RunContext } from './routes.ts'
 
-export type RunEnd = 'finish' | { readonly error: string; readonly retry: boolean }
-
-/** The callbacks of a run's owner. */
-export type RunHooks = {
-  /** Called for every call with a valid token. */
-  onCall(): void
-  /** Returns true if the command should stop. */
-  isStopping(): boolean
-  /** Called when the command has ended its run, and this is stored. */
-  onEnd(end: RunEnd): void
+/** A call of the API. `C` is what it acts on. */
+export type SessionRoute<C, P extends Schema = Schema, B extends Schema = Schema> = Route<
+  C & { readonly signal: AbortSignal },
+  P,
+  Schema,
+  B
+> & {
+  readonly maxBytes: number
+  /** Handled at once, also while other calls wait for the database. */
+  readonly skipsQueue?: true
 }
 
-/** How a command reaches the API of its run. */
+/** What a session serves. */
+export type SessionOptions<C> = {
+  readonly routes: readonly SessionRoute<C>[]
+  readonly context: C
+  /** Calls under way at once: each may have a body in memory. */
+  readonly calls: number
+  /** Calls that may wait for their turn; further ones are refused. */
+  readonly waiting: number
+  /** Calls are handled one after the other. */
+  readonly isSerial: boolean
+  /** Called for every call with a valid token. */
+  readonly onCall: () => void
+}
+
+/** How a command reaches its API. */
 export type EndpointSession = {
   /** The base address, UNSTUCK_URL. */
   readonly url: string
-  /** Valid for this run only, UNSTUCK_TOKEN. */
+  /** Valid for this session only, UNSTUCK_TOKEN. */
   readonly token: string
   /** The Unix socket to connect to instead of the URL's host. */
   readonly socket?: string
@@ -39,67 +52,56 @@ export type EndpointSession = {
   close(): void
 }
 
-const CALLS = ROUTES.map(({ method, path }) => `${method} ${path}`)
 /** No token has this hash, but for a chance in 2^256. */
 const DUMMY_HASH = randomBytes(32)
 
-/** The API of one run: its token, and its calls one after the other. */
-export class RunSession {
+/** The API of one command: its token, its routes, and how many calls run at once. */
+export class ApiSession<C = unknown> {
   /** 256 bits. Only the command gets it; the session keeps its hash. */
   static newToken(): string {
     return randomBytes(32).toString('base64url')
   }
 
   /** Checks an Authorization header. Takes the same time without a session. */
-  static isAuthorized(session: RunSession | undefined, authorization: string | null): boolean {
+  static isAuthorized(session: ApiSession | undefined, authorization: string | null): boolean {
     const token = /^Bearer +([\w-]+)$/i.exec(authorization ?? '')?.[1] ?? ''
     return timingSafeEqual(hashOf(token), session ? session.#tokenHash : DUMMY_HASH)
   }
 
   readonly #tokenHash: Buffer
-  readonly #run: RunContext
-  readonly #hooks: RunHooks
+  readonly #options: SessionOptions<C>
   readonly #calls: ConcurrencyLimit
-  readonly #queue = new ConcurrencyLimit(1, Infinity, stopping)
+  readonly #queue: ConcurrencyLimit
   readonly #closed = new AbortController()
 
-  constructor(handle: RunHandle, hooks: RunHooks, token: string, maxCalls: number) {
+  constructor(token: string, options: SessionOptions<C>) {
+    const { calls, waiting, isSerial } = options
     this.#tokenHash = hashOf(token)
-    this.#hooks = hooks
-    this.#calls = new ConcurrencyLimit(maxCalls, 0, () => tooManyCalls(maxCalls))
-    this.#run = {
-      handle,
-      isStopping: () => hooks.isStopping(),
-      onEnd: (end) => {
-        // After `close` the owner reads the state of the run itself.
-        if (!this.#closed.signal.aborted) hooks.onEnd(end)
-      },
-      ended: null,
-    }
+    this.#options = options
+    this.#calls = new ConcurrencyLimit(calls, waiting, () => tooManyCalls(calls + waiting))
+    this.#queue = new ConcurrencyLimit(isSerial ? 1 : Infinity, Infinity, stopping)
   }
 
   /** Handles an authorized call. Returns the data of the response. */
   async call(request: JsonRequest, path: string): Promise<unknown> {
-    this.#hooks.onCall()
-    const route = ROUTES.find((one) => one.path === path)
-    if (!route) throw notFound(CALLS)
-    if (request.method !== route.method) throw methodNotAllowed(path, route.method)
+    const { routes, context, onCall } = this.#options
+    onCall()
+    const { route, params } = findRoute(routes, request.method, path)
     const readInput = async (): Promise<Input> => {
       const json = hasBody(request)
         ? await readJson(request, route.maxBytes, BODY_ERRORS)
         : undefined
-      return validateCall(route, { json }, CALL_ERRORS)
+      return validateCall(route, { params, json }, CALL_ERRORS)
     }
+    const { signal } = request
     const handle = async (input: Input): Promise<unknown> =>
-      route.handle({ ...input, run: this.#run })
+      route.handle({ ...input, ...context, signal })
     if (route.skipsQueue) return handle(await readInput())
-    return this.#calls.run('', [request.signal], async () => {
+    const closed = this.#closed.signal
+    return this.#calls.run('', [signal, closed], async () => {
       const input = await readInput()
-      const closed = this.#closed.signal
       // A write is not given up when its caller hangs up: it is settled before the next one is tried.
-      return this.#queue.run('', [request.signal, closed], () =>
-        abortable(closed, () => handle(input)),
-      )
+      return this.#queue.run('', [signal, closed], () => abortable(closed, () => handle(input)))
     })
   }
 
@@ -107,6 +109,35 @@ export class RunSession {
   close(): void {
     this.#closed.abort(stopping())
   }
+}
+
+/** Returns the route of a path, with the values of its parameters. */
+function findRoute<C>(
+  routes: readonly SessionRoute<C>[],
+  method: string,
+  path: string,
+): { readonly route: SessionRoute<C>; readonly params: Readonly<Record<string, string>> } {
+  const found = routes.flatMap((route) => {
+    const params = matchPath(route.path, path)
+    return params ? [{ route, params }] : []
+  })
+  if (found.length === 0) throw notFound(routes.map((route) => `${route.method} ${route.path}`))
+  const matched = found.find(({ route }) => route.method === method)
+  if (!matched) throw methodNotAllowed(path, found[0]!.route.method)
+  return matched
+}
+
+/** `/targets/:id/fail` and `/targets/7/fail`: `{ id: '7' }`; null if they differ. */
+function matchPath(pattern: string, path: string): Record<string, string> | null {
+  if (!pattern.includes(':')) return pattern === path ? {} : null
+  const [names, parts] = [pattern.split('/'), path.split('/')]
+  if (names.length !== parts.length) return null
+  const params: Record<string, string> = {}
+  for (const [n, name] of names.entries()) {
+    if (name.startsWith(':')) params[name.slice(1)] = parts[n]!
+    else if (name !== parts[n]) return null
+  }
+  return params
 }
 
 function hashOf(token: string): Buffer {
