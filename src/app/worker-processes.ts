@@ -2,6 +2,7 @@ import { fork, type ChildProcess } from 'node:child_process'
 import { isUnusable, messageOf } from '../core/model/errors.ts'
 import { EXIT } from '../core/model/exit-codes.ts'
 import type { Clock } from '../core/host/clock.ts'
+import { QUICK_EXIT_MS, restartDelayMs } from '../lib/process/restart-delay.ts'
 import { isWorkerProcess, PARENT_ENV } from '../lib/process/this-process.ts'
 
 /** Message by which the parent stops a worker process. */
@@ -162,10 +163,6 @@ type RestartDecision =
   /** Another process would end the same way: wrong usage, wrong schema, a lost database. */
   | { readonly action: 'give-up'; readonly code: number }
 
-const QUICK_EXIT_MS = 5_000
-const IMMEDIATE_RESTARTS = 3
-const BACKOFF_MS = 500
-const BACKOFF_MAX_MS = 30_000
 const CLEAN_CODES: readonly number[] = [0, 3, 75]
 const NON_RETRYABLE_CODES: readonly number[] = [2, 9]
 /** Before the worker has started, the database may just be down. Later, only a lost database ends a worker with this code. */
@@ -179,7 +176,5 @@ export function decideRestart(exit: ChildExit): RestartDecision {
   if (exit.code === UNREACHABLE_CODE && exit.hasStarted)
     return { action: 'give-up', code: exit.code }
   const quickExits = exit.uptimeMs < QUICK_EXIT_MS ? exit.quickExits + 1 : 0
-  const over = quickExits - IMMEDIATE_RESTARTS
-  const afterMs = over <= 0 ? 0 : Math.min(BACKOFF_MS * 2 ** (over - 1), BACKOFF_MAX_MS)
-  return { action: 'restart', afterMs, quickExits }
+  return { action: 'restart', afterMs: restartDelayMs(quickExits), quickExits }
 }

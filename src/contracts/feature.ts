@@ -1,6 +1,7 @@
 import type { Clock } from '../core/host/clock.ts'
 import type { Emit } from '../core/model/event.ts'
 import type { WorkerId } from '../core/model/id.ts'
+import type { Policy } from '../core/model/policy.ts'
 import type { Run } from '../core/model/run.ts'
 import type { Store } from '../core/store/store.ts'
 import type { Finding } from './finding.ts'
@@ -9,6 +10,7 @@ import type { LogPage } from '../presenters/responses.ts'
 import type { Route } from './route.ts'
 import type { Options } from './options.ts'
 import type { ConfigSection, Secret, Settings } from './settings.ts'
+import type { WorkHost, Workers } from './workers.ts'
 
 /**
  * What a feature adds to the program. The command line, the config, the doctor, servers and workers iterate over the
@@ -45,6 +47,17 @@ export type FeatureCommand = CommandEntry & {
 export type ExecMode = {
   readonly options: Options
   run(context: CliContext<any, any>, command: readonly string[]): Promise<CommandResult>
+  /** With `--targets`: copies of the command, each of which works on many targets of a source. */
+  onTargets(context: CliContext<any, any>, command: readonly string[]): Promise<TargetWork>
+}
+
+/** Work on the targets of a source by copies of a command. */
+export type TargetWork = {
+  readonly source: string
+  readonly policy: Policy
+  /** How long a copy may take from SIGTERM to its end. */
+  readonly killTimeoutMs: number
+  readonly makeWorkers: (host: WorkHost) => Promise<Workers>
 }
 
 export type CheckHost = {

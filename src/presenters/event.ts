@@ -58,6 +58,8 @@ function eventSentence(event: UnstuckEvent): string {
       return `${event.key}: page ${event.page} saved with ${plural(event.items, 'item')}`
     case 'target_complete':
       return `${event.key}: done, ${plural(event.page, 'page')}`
+    case 'log':
+      return event.level === 'info' ? event.message : `${event.level}: ${event.message}`
     case 'heartbeat':
       return `heartbeat, with ${plural(event.claims, 'claim')}`
   }
@@ -87,6 +89,7 @@ const FIELDS: Readonly<Record<UnstuckEvent['type'], readonly string[]>> = {
   text_replaced: ['key', 'page', 'count'],
   target_released: ['key', 'page'],
   lease_lost: ['key', 'because'],
+  log: ['level', 'message'],
   recovery: ['verdict'],
   alert: ['name', 'source', 'because', 'command'],
   heartbeat: ['claims'],

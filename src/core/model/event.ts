@@ -52,6 +52,15 @@ export type UnstuckEvent =
   | { type: 'lease_lost'; run: string; target: string; key: string; because: string }
   /** The database accepted a heartbeat. */
   | { type: 'heartbeat'; claims: number; loopLagMs: number }
+  /** A line that a command wrote over its API. */
+  | {
+      type: 'log'
+      run: string
+      target: string | null
+      level: 'info' | 'warn' | 'error'
+      message: string
+      fields?: Readonly<Record<string, unknown>> | undefined
+    }
   /** Recovery reached a verdict. */
   | { type: 'recovery'; verdict: Verdict }
   /** A run or target needs attention: only an operator can decide what happens to it. */

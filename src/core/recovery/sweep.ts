@@ -28,6 +28,8 @@ export type SweepOptions = {
   readonly dryRun?: boolean
   /** Also checks the claims of live workers for stalls. */
   readonly includeStalled?: boolean
+  /** The workers in `observations` are known to have ended, whatever their evidence. */
+  readonly ended?: LivenessAssessment
   /** Restricts the sweep to some targets. */
   readonly filter?: (held: HeldTarget, evidence: Evidence) => boolean
 }
@@ -50,7 +52,7 @@ export async function sweep(store: Store, options: SweepOptions): Promise<Verdic
     endedWorkers = []
   }
   for (const observation of options.observations ?? (await store.observations())) {
-    const assessment = assessLiveness(observation.evidence, options.observer)
+    const assessment = options.ended ?? assessLiveness(observation.evidence, options.observer)
     const lost = isLost(assessment)
     if (!lost && !(options.includeStalled && assessment.liveness === 'present')) continue
     if (lost && observation.worker.id === options.self) continue
@@ -94,7 +96,8 @@ async function* pendingVerdicts(
       .filter(({ run }) => locks.get(run.source)?.action !== 'wait')
       .map((held) => {
         const mayStillRun = locks.has(held.run.source)
-        return decideClaim(held, assessment, { evidence, policyOf, now, mayStillRun })
+        const isProven = options.ended !== undefined || isProvenDead(evidence)
+        return decideClaim(held, assessment, { evidence, policyOf, now, mayStillRun, isProven })
       })
       .filter(({ decision }) => decision.action !== 'leave')
     if (batch.length < BATCH_SIZE) return
@@ -126,6 +129,7 @@ type DecideContext = {
   readonly policyOf: PolicyOf
   readonly now: number
   readonly mayStillRun: boolean
+  readonly isProven: boolean
 }
 
 function decideClaim(
@@ -133,7 +137,7 @@ function decideClaim(
   owner: LivenessAssessment,
   context: DecideContext,
 ): PendingVerdict {
-  const { evidence, policyOf, now, mayStillRun } = context
+  const { evidence, policyOf, now, mayStillRun, isProven } = context
   const { run, target } = held
   const policy = policyForGroup(policyOf(run), target.group)
   const snapshot = { run: runSnapshot(run), target: targetSnapshot(target), owner, mayStillRun }
@@ -142,7 +146,7 @@ function decideClaim(
   // A claim taken from a live worker is a timeout of the target or of its run.
   const isTimeout = liveness === 'present' && decision.action !== 'leave'
   const verdict = { held, decision, evidence, liveness: isTimeout ? 'stalled' : liveness } as const
-  return { ...verdict, isProvisional: isLost(owner) && !isProvenDead(evidence), newRun: newId() }
+  return { ...verdict, isProvisional: isLost(owner) && !isProven, newRun: newId() }
 }
 
 function toVerdict(

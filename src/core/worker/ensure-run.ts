@@ -12,7 +12,7 @@ import { applyRunVerdict, toRunVerdict } from '../recovery/recover.ts'
 /** Ensures that the source has a live run with the crawl's policy. Starts one if it has none. */
 export async function ensureRun(
   store: Store,
-  crawl: CrawlDefinition,
+  crawl: Pick<CrawlDefinition, 'source' | 'policy'>,
   emit: Emit,
   self?: WorkerId,
 ): Promise<void> {

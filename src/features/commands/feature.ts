@@ -24,5 +24,6 @@ export const commands: Feature = {
   execMode: async () => ({
     options: (await import('./cli/options.ts')).commandOptions,
     run: async (...given) => (await import('./cli/exec-mode.ts')).workOnCommands(...given),
+    onTargets: async (...given) => (await import('./cli/exec-targets.ts')).workOnTargets(...given),
   }),
 }

@@ -5,8 +5,7 @@ import type { CliContext } from '../../contracts/command.ts'
 import { REAL_CLOCK } from '../../core/host/clock.ts'
 import { messageOf, SourcePausedError } from '../../core/model/errors.ts'
 import { EXIT } from '../../core/model/exit-codes.ts'
-import type { WorkerId } from '../../core/model/id.ts'
-import type { Store } from '../../core/store/store.ts'
+import type { WorkHost, Workers } from '../../contracts/workers.ts'
 import type { CrawlDefinition } from '../../core/worker/crawl.ts'
 import { ensureRun } from '../../core/worker/ensure-run.ts'
 import { CrawlWorker } from '../../core/worker/worker.ts'
@@ -15,24 +14,6 @@ import { openJournal, pruneJournalsHourly } from '../../lib/files/journal.ts'
 import { ALIVE, READY } from '../../lib/process/sd-notify.ts'
 import { describeEvent } from '../../presenters/event.ts'
 import { findPause, whenUnpaused } from '../../presenters/sources.ts'
-
-/** The worker of this process, or worker processes. */
-export type Workers = {
-  /** Null: the workers are in processes of their own. */
-  readonly id: WorkerId | null
-  readonly openStore: () => Promise<Store>
-  readonly isHealthy: () => boolean
-  readonly run: () => Promise<Ended>
-  readonly stop: (because: string) => void
-  readonly kill?: () => void
-}
-
-/** How the work ended. */
-export type Ended = {
-  readonly code: number
-  /** Why it stopped; null: no work was left. */
-  readonly stopped: string | null
-}
 
 /** What is asked of the workers. */
 type Work = Pick<CliContext, 'database' | 'settings'> & {
@@ -48,22 +29,11 @@ type Work = Pick<CliContext, 'database' | 'settings'> & {
   }
 }
 
-/** What workers need of the process that they are in. */
-type Surroundings = {
-  readonly id: WorkerId
-  readonly log: (text: string) => void
-  readonly onReady: () => void
-  /** Call it with a store when the work begins. */
-  readonly onBegin: (store: Store) => Promise<void>
-  /** Fires when the work has ended. */
-  readonly ended: AbortSignal
-}
-
 /** One worker, in this process. It has connections of its own, which everything here shares. */
 export async function makeWorker(
   context: Work,
   crawl: CrawlDefinition,
-  { id, log, onReady, onBegin }: Surroundings,
+  { id, log, onReady, onBegin }: WorkHost,
 ): Promise<Workers> {
   const { start, drain, stopDeadline: stopDeadlineMs } = context.options
   const journals = await journalFolder(context)
@@ -109,9 +79,9 @@ const CHILD_SILENCE_MAX_MS = 5_000
 export async function makeProcesses(
   context: Work,
   crawl: CrawlDefinition,
-  { log, onReady, onBegin, ended }: Surroundings,
+  { log, onReady, onBegin, ensureRun }: WorkHost,
 ): Promise<Workers> {
-  const { workers: count, drain, start, concurrency, stopDeadline, dbTimeout } = context.options
+  const { workers: count, drain, concurrency, stopDeadline, dbTimeout } = context.options
   const { source } = crawl
   const store = await context.database.open()
   let [heardAt, stopped] = [-Infinity, null as string | null]
@@ -140,8 +110,6 @@ export async function makeProcesses(
       if (message === ALIVE) heardAt = performance.now()
     },
   })
-  const ensure = (): Promise<void> =>
-    ensureRun(store, crawl, (event) => log(describeEvent(event) ?? event.type))
   return {
     id: null,
     openStore: async () => store,
@@ -152,14 +120,8 @@ export async function makeProcesses(
     },
     kill: () => processes.kill(),
     async run() {
-      const paused = await findPause(store, source)
-      if (paused && drain) throw new SourcePausedError(source, paused)
       await onBegin(store)
-      if (start && paused) {
-        whenUnpaused(store, source, ended)
-          .then(() => (ended.aborted ? undefined : ensure()))
-          .catch((error: unknown) => log(messageOf(error)))
-      } else if (start) await ensure()
+      await ensureRun(store)
       return { code: await processes.run(), stopped }
     },
   }
@@ -168,4 +130,24 @@ export async function makeProcesses(
 async function journalFolder(context: Work): Promise<string> {
   if (context.options.journal !== undefined) return context.options.journal
   return join(dataFolder(await context.database.address(), process.cwd()), 'journal')
+}
+
+/** Starts a run of the source if it has none. While the source is paused, it waits for the end of the pause in the background. */
+export function makeEnsureRun(
+  crawl: Pick<CrawlDefinition, 'source' | 'policy'>,
+  { drain, start }: Pick<Work['options'], 'drain' | 'start'>,
+  { log, ended }: Pick<WorkHost, 'log' | 'ended'>,
+): WorkHost['ensureRun'] {
+  const { source } = crawl
+  return async (store) => {
+    const ensure = (): Promise<void> =>
+      ensureRun(store, crawl, (event) => log(describeEvent(event) ?? event.type))
+    const paused = await findPause(store, source)
+    if (paused && drain) throw new SourcePausedError(source, paused)
+    if (start && paused) {
+      whenUnpaused(store, source, ended)
+        .then(() => (ended.aborted ? undefined : ensure()))
+        .catch((error: unknown) => log(messageOf(error)))
+    } else if (start) await ensure()
+  }
 }

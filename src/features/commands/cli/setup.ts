@@ -17,21 +17,43 @@ import type { CommandOptions } from './options.ts'
 /** Files of a log: the current one and the full ones that are kept. */
 const LOG_FILES = 4
 
-/** Makes the parts of a process that wraps commands. `source`: empty if the process works for many. */
-export async function makeCommandSetup(
-  context: Pick<CliContext, 'database' | 'output' | 'json' | 'settings' | 'startServices'> & {
-    readonly options: CommandOptions
-  },
-  source: string,
-  policy: Policy,
-) {
+type Context = Pick<CliContext, 'database' | 'output' | 'json' | 'settings' | 'startServices'> & {
+  readonly options: CommandOptions
+}
+
+/** Makes what every process that starts commands has: their API, and the settings of each. */
+export async function makeCommandSettings(context: Context, policy: Policy) {
   const { database, output, options } = context
   const log = (text: string): void => output.note(`[unstuck] ${text}`)
   const db = await database.address()
   const base = dataFolder(db, process.cwd())
-  const endpoint = new RunApi({ log, ...(options.socket && { socketFolder: join(base, 'api') }) })
   const { secrets, overrides } = await context.settings()
-  const journals = join(base, 'journal')
+  return {
+    log,
+    db,
+    overrides,
+    endpoint: new RunApi({ log, ...(options.socket && { socketFolder: join(base, 'api') }) }),
+    cycle: {
+      cwd: process.cwd(),
+      env: process.env,
+      base,
+      killTimeoutMs: options.killTimeout,
+      maxDurationMs: options.maxDuration ?? policy.maxDurationMs,
+      maxMemoryBytes: options.maxMemory ?? null,
+      readyTimeoutMs: options.waitReady ? options.readyTimeout : null,
+      maxLogBytes: Math.floor(options.logSize / LOG_FILES),
+      quiet: options.quiet || context.json,
+      // Redacted in the output of the command.
+      secrets: [db, ...secrets.map(({ value }) => value)],
+    },
+  }
+}
+
+/** Makes the parts of a process that wraps commands. `source`: empty if the process works for many. */
+export async function makeCommandSetup(context: Context, source: string, policy: Policy) {
+  const { database, options } = context
+  const { log, db, overrides, endpoint, cycle } = await makeCommandSettings(context, policy)
+  const journals = join(cycle.base, 'journal')
   pruneJournalsHourly(journals, () => database.open())
   let current: WorkerId | null = null
   // Each runner has its own identity and journal.
@@ -61,19 +83,7 @@ export async function makeCommandSetup(
   return {
     log,
     runner,
-    cycle: {
-      cwd: process.cwd(),
-      env: process.env,
-      base,
-      killTimeoutMs: options.killTimeout,
-      maxDurationMs: options.maxDuration ?? policy.maxDurationMs,
-      maxMemoryBytes: options.maxMemory ?? null,
-      readyTimeoutMs: options.waitReady ? options.readyTimeout : null,
-      maxLogBytes: Math.floor(options.logSize / LOG_FILES),
-      quiet: options.quiet || context.json,
-      // Redacted in the output of the command.
-      secrets: [db, ...secrets.map(({ value }) => value)],
-    },
+    cycle,
     /** Runs the work with the API of its runs, the background services and signal handlers, and ends them after it. */
     supervise: async <T>(
       manager: SystemdNotifier,

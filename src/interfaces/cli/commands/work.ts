@@ -18,8 +18,9 @@ import { logWaits } from '../../../presenters/waiting.ts'
 import { handleStopSignals } from '../../../app/stop-signals.ts'
 import { FEATURES } from '../../../features/index.ts'
 import { LiveLine } from '../live-line.ts'
-import { makeProcesses, makeWorker, type Ended } from '../workers.ts'
+import { makeEnsureRun, makeProcesses, makeWorker } from '../workers.ts'
 import { SystemdNotifier } from '../../../lib/process/sd-notify.ts'
+import type { Ended, WorkHost, Workers } from '../../../contracts/workers.ts'
 import { defineCommand, type CliContext, type CommandResult } from '../../../contracts/command.ts'
 import { argument, defaultsTo, option, SHARED_OPTIONS } from '../../../contracts/options.ts'
 
@@ -49,6 +50,7 @@ const options = {
   dbTimeout: SHARED_OPTIONS.dbTimeout,
   journal: defaultsTo('beside the database', option.text('FOLDER', 'where the journals go')),
   exec: option.flag('take queued runs of commands instead: a command follows after --'),
+  targets: option.flag('with --exec: copies of the command claim targets of one crawl, over HTTP'),
   source: SHARED_OPTIONS.sources,
   ...EXEC_MODE.options,
 }
@@ -58,12 +60,22 @@ type WorkArguments = CliContext<
 >
 type Work = WorkArguments & { readonly args: { readonly module: string } }
 
+type WorkPlan = {
+  readonly crawl: Pick<CrawlDefinition, 'source' | 'policy'>
+  /** From the first signal to the end, at most. */
+  readonly deadlineMs: number
+  /** How this was called: the command to name when the work has stopped half-way. */
+  readonly command: string
+  readonly makeWorkers: (host: WorkHost) => Promise<Workers>
+}
+
 export const command = defineCommand({
   examples: [
     'unstuck work crawl.ts',
     'unstuck work crawl.ts --workers 10 --drain  # ten processes, end when all is done',
     'unstuck work crawl.ts --no-start            # only take up what is queued or was interrupted',
     "unstuck work --source 'report-*' --exec -- python report.py  # of all whose name begins so",
+    'unstuck work --exec --targets --source directory --workers 10 --drain -- python crawl.py',
   ],
   args: {
     module: argument.optional('the file that exports the crawl'),
@@ -75,7 +87,8 @@ export const command = defineCommand({
   async run(given) {
     const { module, command } = given.args
     if (given.options.exec) {
-      return EXEC_MODE.run(given, module === undefined ? [] : [module, ...command])
+      const words = module === undefined ? [] : [module, ...command]
+      return given.options.targets ? workOnTargets(given, words) : EXEC_MODE.run(given, words)
     }
     const context = withModule(given)
     const loaded = await loadCrawl(context.args.module)
@@ -85,17 +98,43 @@ export const command = defineCommand({
       concurrency: context.options.concurrency ?? loaded.concurrency,
       policy: settings.policyFor(loaded.source, loaded.policyOptions),
     }
-    const meter = new WorkMeter(crawl.source)
-    const started = await workCommand(context)
-    const ended = await workOn(context, crawl, async (store) => {
-      await withRetry(() => meter.start(store))
-      await withRetry(() => recordWorkCommand(store, crawl.source, started))
+    const make = context.options.workers > 1 ? makeProcesses : makeWorker
+    return work(context, {
+      crawl,
+      deadlineMs: context.options.stopDeadline ?? STOP_DEADLINE_MS,
+      command: await workCommand(context),
+      makeWorkers: (host) => make(context, crawl, host),
     })
-    // What the crawl's own code left open (a pool, a timer, an aborted page) must not keep the process alive.
-    setTimeout(() => process.exit(), EXIT_GRACE_MS).unref()
-    return summarize(context, crawl, meter, started, ended)
   },
 })
+
+/** The copies need their kill timeout, and then some time to release what they held. */
+const RELEASE_MS = 10_000
+
+async function workOnTargets(
+  given: WorkArguments,
+  words: readonly string[],
+): Promise<CommandResult | number> {
+  const { source, policy, killTimeoutMs, makeWorkers } = await EXEC_MODE.onTargets(given, words)
+  return work(given, {
+    crawl: { source, policy },
+    deadlineMs: given.options.stopDeadline ?? killTimeoutMs + RELEASE_MS,
+    command: [await workCommand(given), '--', ...words.map(shellWord)].join(' '),
+    makeWorkers,
+  })
+}
+
+/** Works until nothing is left or a signal comes, and sums it up. */
+async function work(given: WorkArguments, plan: WorkPlan): Promise<CommandResult | number> {
+  const meter = new WorkMeter(plan.crawl.source)
+  const ended = await workOn(given, plan, async (store) => {
+    await withRetry(() => meter.start(store))
+    await withRetry(() => recordWorkCommand(store, plan.crawl.source, plan.command))
+  })
+  // What the crawl's own code left open (a pool, a timer, an aborted page) must not keep the process alive.
+  setTimeout(() => process.exit(), EXIT_GRACE_MS).unref()
+  return summarize(given, plan, meter, ended)
+}
 
 function withModule(given: WorkArguments): Work {
   const { module, command } = given.args
@@ -108,13 +147,18 @@ function withModule(given: WorkArguments): Work {
 
 const EXIT_GRACE_MS = 250
 
-/** How this was called: the command to name when the crawl has stopped half-way. */
-async function workCommand({ args, options, database }: Work): Promise<string> {
+/** How this was called, without a wrapped command. */
+async function workCommand({ args, options, database }: WorkArguments): Promise<string> {
   const { workers, concurrency, drain, start, stopDeadline, dbTimeout, journal } = options
+  const { exec, targets, source } = options
   const { address, from } = await database.locate()
   const shown = from === '--db' ? redact(address) : undefined
   const isWhole = shown === address
-  const command = unstuckCommand('work', [redact(args.module)], {
+  const module = exec || args.module === undefined ? [] : [redact(args.module)]
+  const command = unstuckCommand('work', module, {
+    exec,
+    targets,
+    source,
     workers: workers > 1 && workers,
     concurrency,
     drain,
@@ -129,11 +173,11 @@ async function workCommand({ args, options, database }: Work): Promise<string> {
 }
 
 async function workOn(
-  context: Work,
-  crawl: CrawlDefinition,
+  context: WorkArguments,
+  { crawl, deadlineMs, makeWorkers }: WorkPlan,
   onBegin: (store: Store) => Promise<void>,
 ): Promise<Ended> {
-  const { workers: count, dbTimeout, stopDeadline } = context.options
+  const { dbTimeout } = context.options
   const { source } = crawl
   const [id, isChild] = [newId(), isWorkerProcess()]
   const line = new LiveLine(source, context.output, isChild ? `[${shortId(id)}] ` : '')
@@ -142,10 +186,11 @@ async function workOn(
 
   const end = new AbortController()
   const ready = Promise.withResolvers<void>()
-  const workers = await (count > 1 ? makeProcesses : makeWorker)(context, crawl, {
+  const workers = await makeWorkers({
     id,
     log,
     ended: end.signal,
+    ensureRun: makeEnsureRun(crawl, context.options, { log, ended: end.signal }),
     onReady: ready.resolve,
     async onBegin(store) {
       if (isChild) return
@@ -157,7 +202,7 @@ async function workOn(
   const manager = new SystemdNotifier({ isHealthy, status: () => line.brief, log })
   void ready.promise.then(() => manager.ready())
   const forget = handleStopSignals({
-    deadlineMs: stopDeadline ?? STOP_DEADLINE_MS,
+    deadlineMs,
     log,
     stop: (why) => {
       manager.stopping()
@@ -185,10 +230,9 @@ const WORKED: readonly number[] = [EXIT.done, EXIT.resumable, EXIT.needsAttentio
 
 /** The summary, what is left to do, and the exit code. A worker process leaves them to its parent. */
 async function summarize(
-  { database, options }: Work,
-  { source }: CrawlDefinition,
+  { database, options }: WorkArguments,
+  { crawl: { source }, command }: WorkPlan,
   meter: WorkMeter,
-  command: string,
   { code, stopped }: Ended,
 ): Promise<CommandResult | number> {
   if (!WORKED.includes(code)) return code

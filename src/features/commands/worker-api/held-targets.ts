@@ -1,0 +1,118 @@
+import type { HeartbeatClient } from '../../../core/heartbeat/client.ts'
+import type { ClaimedTarget } from '../../../core/model/claim.ts'
+import { LeaseLostError, messageOf } from '../../../core/model/errors.ts'
+import type { Emit } from '../../../core/model/event.ts'
+import type { ClaimId, TargetId } from '../../../core/model/id.ts'
+import type { ClaimEndReply } from './claim-end.ts'
+import { HeldTarget } from './held-target.ts'
+
+export type HeldTargetsOptions = {
+  readonly heartbeat: Pick<HeartbeatClient, 'released'>
+  readonly emit: Emit
+  /** A target that was worked on alone no longer is: others can be claimed. */
+  readonly onIsolationEnd: () => void
+}
+
+/** Claims that ended are remembered, so that a call whose reply got lost can be repeated. */
+const ENDED_MAX = 2_000
+
+/** The targets that a command holds, those whose claim it ended, and those that it lost. */
+export class HeldTargets {
+  readonly #options: HeldTargetsOptions
+  readonly #held = new Map<TargetId, HeldTarget>()
+  readonly #ended = new Map<
+    TargetId,
+    { readonly held: HeldTarget; readonly reply: ClaimEndReply }
+  >()
+  readonly #lost = new Set<TargetId>()
+  #isolated: TargetId | null = null
+
+  constructor(options: HeldTargetsOptions) {
+    this.#options = options
+  }
+
+  get size(): number {
+    return this.#held.size
+  }
+
+  get all(): readonly HeldTarget[] {
+    return [...this.#held.values()]
+  }
+
+  /** True while a target that crashed a worker before has not saved a page: no other is claimed beside it. */
+  get isIsolated(): boolean {
+    return this.#isolated !== null
+  }
+
+  add(claimed: ClaimedTarget): HeldTarget {
+    const held = new HeldTarget(claimed)
+    const { run, target, key, epoch, page, crashedBefore } = claimed
+    this.#held.set(target, held)
+    this.#ended.delete(target)
+    if (crashedBefore) this.#isolated = target
+    this.#options.emit({ type: 'target_start', run, target, key, epoch, page })
+    return held
+  }
+
+  isHeld(target: TargetId): boolean {
+    return this.#held.has(target)
+  }
+
+  /** Returns a target that is held, or whose claim ended here. Throws `LeaseLostError` for any other. */
+  find(target: TargetId): HeldTarget {
+    const found = this.#held.get(target) ?? this.#ended.get(target)?.held
+    if (found) return found
+    const claim = { target, epoch: 0 }
+    throw new LeaseLostError(claim, 'this process does not hold it')
+  }
+
+  /** Returns how the claim ended here; undefined if it did not. */
+  endOf(target: TargetId): ClaimEndReply | undefined {
+    return this.#ended.get(target)?.reply
+  }
+
+  /** A page of the target was saved. */
+  endIsolation({ id }: HeldTarget): void {
+    if (this.#isolated !== id) return
+    this.#isolated = null
+    this.#options.onIsolationEnd()
+  }
+
+  /** The claim has ended here. */
+  end(held: HeldTarget, reply: ClaimEndReply): ClaimEndReply {
+    if (!this.#held.has(held.id)) return reply
+    this.#ended.set(held.id, { held, reply })
+    const [oldest] = this.#ended.keys()
+    if (this.#ended.size > ENDED_MAX) this.#ended.delete(oldest!)
+    this.#remove(held)
+    return reply
+  }
+
+  /** The claim was lost. */
+  drop(held: HeldTarget, error: Error): void {
+    if (!this.#held.has(held.id)) return
+    const { run, target, key } = held.claimed
+    this.#lost.add(target)
+    this.#remove(held)
+    this.#options.emit({ type: 'lease_lost', run, target, key, because: messageOf(error) })
+  }
+
+  /** A heartbeat found these claims lost. */
+  dropClaims(claims: readonly ClaimId[]): void {
+    for (const held of this.all.filter(({ claim }) => claims.includes(claim.claimId)))
+      this.drop(held, new LeaseLostError(held.claim, 'the claim was revoked'))
+  }
+
+  /** Returns the targets that were lost since the last call. */
+  takeLost(): TargetId[] {
+    const lost = [...this.#lost]
+    this.#lost.clear()
+    return lost
+  }
+
+  #remove(held: HeldTarget): void {
+    this.#held.delete(held.id)
+    this.#options.heartbeat.released(held.claim.claimId)
+    this.endIsolation(held)
+  }
+}
