@@ -229,7 +229,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       await using db = await engine.empty()
       const before = await readDatabaseInfo(db.url)
       assert.equal(before.version, 0)
-      assert.deepEqual(before.pending, ['initial'])
+      assert.deepEqual(before.pending[0], 'initial')
       const again = await readDatabaseInfo(db.url)
       assert.equal(again.engine === null, before.engine === null, 'the first look made something')
 

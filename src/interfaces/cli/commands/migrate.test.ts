@@ -63,7 +63,8 @@ function testMigrate(engine: Engine): void {
 
     const plan = await json(db, '--dry-run')
     assert.equal(plan.from, 0)
-    assert.deepEqual([plan.to, plan.pending], [101, ['initial']])
+    assert.equal(plan.to, (await readDatabaseInfo(db.url)).known)
+    assert.equal(plan.pending[0], 'initial')
     assert.equal((await readDatabaseInfo(db.url)).version, 0)
 
     const { code, stdout } = await migrate(db)
