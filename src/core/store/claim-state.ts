@@ -32,15 +32,24 @@ export function leaseLost(claim: Claim, state: ClaimState | undefined): LeaseLos
   return new LeaseLostError(claim, `worker ${shortId(worker!)} has it now (epoch ${epoch})`)
 }
 
+/** Returns true if the page is in: its last COMMIT had succeeded. */
+export function isPageIn(
+  { claim, expectedSeq, hash }: Pick<Checkpoint, 'claim' | 'expectedSeq' | 'hash'>,
+  state: ClaimState,
+): boolean {
+  const isNext = state.checkpoint_seq === expectedSeq + 1
+  return isSameClaim(state, claim) && isNext && state.checkpoint_hash === hash
+}
+
 /** Returns the outcome of a page that the fence refused: it was saved before, is behind the cursor, or its claim is lost. */
 export function outcomeOfRefused(
-  { claim, expectedSeq, hash, page }: Checkpoint,
+  checkpoint: Checkpoint,
   state: ClaimState | undefined,
 ): Outcome<{ seq: number }> {
+  const { claim, page } = checkpoint
   if (state && isSameClaim(state, claim)) {
     // The COMMIT whose reply got lost had succeeded.
-    if (state.checkpoint_seq === expectedSeq + 1 && state.checkpoint_hash === hash)
-      return { ok: true, value: { seq: state.checkpoint_seq } }
+    if (isPageIn(checkpoint, state)) return { ok: true, value: { seq: state.checkpoint_seq } }
     if (state.status === 'in_progress' && state.page >= page)
       return { ok: false, error: new PageBehindError(claim.target, page, state.page) }
   }

@@ -143,7 +143,9 @@ async function advance(db: Queryable, pages: readonly Numbered[]): Promise<Map<n
     return seq === null ? new Map() : new Map([[only.n, seq]])
   }
   const rows = await db.writeCounts<{ n: number; checkpoint_seq: number }>(CHECKPOINT, [
-    JSON.stringify(pages.map(toRow)),
+    JSON.stringify(
+      pages.map(({ n, page }) => ({ n, items: page.items.length, ...checkpointRow(page) })),
+    ),
     itemsJson(pages),
   ])
   return new Map(rows.map((row) => [row.n, row.checkpoint_seq]))
@@ -188,10 +190,10 @@ function rejected(error: unknown): PageRejectedError {
   )
 }
 
-function toRow({ n, page }: Numbered): Record<string, unknown> {
-  const { claim, cursor, items } = page
+/** Returns a page without its items, in the columns that the statements name. */
+export function checkpointRow(page: Checkpoint): Record<string, unknown> {
+  const { claim, cursor } = page
   return {
-    n,
     source: page.source,
     target: claim.target,
     epoch: claim.epoch,
@@ -206,7 +208,6 @@ function toRow({ n, page }: Numbered): Record<string, unknown> {
     skipped: page.skipped,
     hash: page.hash,
     done: page.done,
-    items: items.length,
   }
 }
 

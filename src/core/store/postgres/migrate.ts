@@ -2,9 +2,11 @@ import { assertKnown, FIRST_VERSION, type Migration } from '../schema-version.ts
 import { sql, type Connection } from './database.ts'
 import { codeOf } from './errors.ts'
 import { initial } from './migrations/101-initial.ts'
+import { checkpointFunction } from './migrations/103-checkpoint-function.ts'
 
 export const MIGRATIONS: readonly Migration[] = [
   { number: FIRST_VERSION, name: 'initial', text: initial },
+  { number: 103, name: 'checkpoint-function', text: checkpointFunction },
 ]
 
 const HAS_SCHEMA = sql('migrate:has-schema')`

@@ -18,13 +18,14 @@ import { postgresEngine } from '../../../testing/postgres-engine.ts'
 import type { TestDatabase } from '../../../testing/test-database.ts'
 import { openStore, type OpenOptions } from '../open.ts'
 import type { Store } from '../store.ts'
+import { PAGE_TRANSACTIONS } from '../../../features/commands/store/page-transactions.ts'
 import { INSPECTION_STORE } from '../../../features/inspection/store/store.ts'
 
 const ROLES = readFileSync(
   new URL('../../../../docs/reference/postgres-roles.sql', import.meta.url),
   'utf8',
 )
-const GROUPS = ['unstuck_migrate', 'unstuck_worker', 'unstuck_viewer'] as const
+const GROUPS = ['unstuck_migrate', 'unstuck_worker', 'unstuck_viewer', 'unstuck_program'] as const
 type Group = (typeof GROUPS)[number]
 
 const ending = newId().slice(-8)
@@ -183,6 +184,63 @@ test('a viewer gets an error naming the role that has to migrate; opened without
     assert.match(error.message, /unstuck migrate/)
     return true
   })
+})
+
+test('S25 a program saves a page of a claim that it knows, whatever its settings, and can do nothing else', async () => {
+  await using db = await withRoles('unstuck_program')
+  const owner = await openStore(db.url)
+  await using _ = { [Symbol.asyncDispose]: () => owner.close() }
+  const { checkpointCall } = await owner.extend(PAGE_TRANSACTIONS)
+  const run = await enqueueCrawl(owner, 2)
+  const claimed = await claimOne(owner, await registerWorker(owner))
+  await enqueueCrawl(owner, 1, { source: 'other' })
+  const { statement, parameter } = checkpointCall(
+    nextCheckpoint(claimed, { items: makeItems(0, 2) }),
+  )
+  const page = JSON.parse(parameter) as Record<string, unknown>
+  const client = new Client({ connectionString: loginUrl(db.url, 'unstuck_program') })
+  await using __ = { [Symbol.asyncDispose]: () => client.end() }
+  await client.connect()
+  const denied = (text: string): Promise<void> => assert.rejects(client.query(text), DENIED, text)
+
+  const tables = await db.raw(
+    `SELECT tablename AS name FROM pg_tables WHERE schemaname = 'unstuck'`,
+  )
+  for (const { name } of tables) {
+    for (const text of ['SELECT FROM', 'DELETE FROM', 'TRUNCATE'])
+      await denied(`${text} unstuck.${String(name)}`)
+  }
+  await denied(`UPDATE unstuck.target SET page = 9`)
+  await denied('CREATE TABLE unstuck.mine ()')
+  await denied('ALTER FUNCTION unstuck.checkpoint(json) SECURITY INVOKER')
+  await denied('DROP FUNCTION unstuck.checkpoint(json)')
+  const others = { ...page, claim_id: newId() }
+  await assert.rejects(client.query(statement, [JSON.stringify(others)]), { code: 'UN001' })
+
+  // Its own functions and tables are not taken for those of the server and of Unstuck.
+  await db.raw(`CREATE SCHEMA mine AUTHORIZATION ${login('unstuck_program')}`)
+  await client.query(/* sql */ `
+    GRANT USAGE ON SCHEMA mine TO PUBLIC;
+    CREATE TEMP TABLE item (LIKE pg_class);
+    CREATE FUNCTION mine.clock_timestamp() RETURNS timestamptz LANGUAGE plpgsql AS 'BEGIN RAISE ''taken''; END';
+    SET search_path = mine, pg_temp, pg_catalog;
+  `)
+  // Source, run and counters are those of the target, whatever it sends.
+  const sent = { ...page, source: 'other', run_id: newId(), group_name: 'g', writer: 'w' }
+  const { rows } = await client.query(statement, [JSON.stringify(sent)])
+
+  assert.deepEqual(rows, [{ checkpoint: 1 }])
+  assert.deepEqual([(await itemsOf(owner)).length, await itemsOf(owner, 'other')], [2, []])
+  assert.equal((await owner.run(run))!.counts.pages, 1)
+  const writers = await db.raw(`SELECT DISTINCT writer FROM unstuck.run_counters WHERE pages > 0`)
+  assert.match(String(writers[0]!['writer']), /^tx\/\d+$/)
+})
+
+test('S25 without unstuck_program a login cannot save pages', async () => {
+  await using db = await withRoles('unstuck_viewer')
+  const text = `SELECT unstuck.checkpoint('{}')`
+  await assert.rejects(query(loginUrl(db.url, 'unstuck_viewer'), text), DENIED)
+  await assert.rejects(query(loginUrl(db.url, 'unstuck_worker'), text), { code: '22023' })
 })
 
 test('S25 unstuck_migrate can make the schema, and the file can be run again', async () => {

@@ -190,9 +190,10 @@ test('S25 read-only it recovers nothing, and a login that may only read is enoug
   await using database = await postgresEngine.fresh()
   // Roles are of the whole server: these have names of their own.
   const named = (role: string): string => `${role}_of_serve_${newId().slice(-8)}`
-  const [migrate, worker, viewer] = ['migrate', 'worker', 'viewer'].map(named)
-  const roles = { migrate, worker, viewer } as Record<string, string>
-  await database.raw(ROLES.replace(/unstuck_(migrate|worker|viewer)\b/g, (_, role) => roles[role]!))
+  const [migrate, worker, viewer, program] = ['migrate', 'worker', 'viewer', 'program'].map(named)
+  const roles = { migrate, worker, viewer, program } as Record<string, string>
+  const own = (_: string, role: string): string => roles[role]!
+  await database.raw(ROLES.replace(/unstuck_(migrate|worker|viewer|program)\b/g, own))
   await database.raw(`ALTER ROLE ${viewer} LOGIN PASSWORD 'x'`)
   const store = await database.open()
   const run = await enqueueCrawl(store, 3)
