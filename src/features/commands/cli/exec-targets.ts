@@ -95,7 +95,7 @@ function checkRequest({ options }: TargetsContext, command: readonly string[]): 
   const [source, ...others] = options.source
   if (source === undefined || others.length > 0)
     throw new UsageError(`--targets needs one --source. For example: ${EXAMPLE}`)
-  const mistake = sourceMistake(source)
+  const mistake = source.endsWith('*') ? 'must be one source' : sourceMistake(source)
   if (mistake !== null) throw new UsageError(`--source ${JSON.stringify(source)} ${mistake}`)
   if (command.length === 0)
     throw new UsageError(`There is no command. Write it after two dashes: ${EXAMPLE}`)

@@ -4,10 +4,15 @@ import type { TargetId } from '../../../core/model/id.ts'
 import type { Cursor } from '../../../core/model/target.ts'
 import { cursorAfter, makeCheckpoint, type PageReport } from '../../../core/worker/page.ts'
 import { resolveAddresses } from '../../../core/worker/page-context.ts'
+import { transactionOpen } from './errors.ts'
+import type { TransactionEnd } from './transactions.ts'
 
 /** A claimed target that a command works on: its cursor, and its calls one after the other. */
 export class HeldTarget {
   readonly claimed: ClaimedTarget
+  /** The page of the command's own transaction, while it may be open. */
+  transaction: Checkpoint | null = null
+  #lastTransaction: TransactionEnd | null = null
   #position: Cursor
   #last: Promise<unknown> = Promise.resolve()
 
@@ -46,6 +51,21 @@ export class HeldTarget {
   /** Moves the cursor after a checkpoint was saved. */
   advance(checkpoint: Checkpoint, seq: number): void {
     this.#position = cursorAfter(this.#position, checkpoint, seq)
+  }
+
+  /** What became of the last transaction, for a call that is repeated. */
+  get lastTransaction(): TransactionEnd | null {
+    return this.#lastTransaction
+  }
+
+  endTransaction(end: TransactionEnd): void {
+    this.transaction = null
+    this.#lastTransaction = end
+  }
+
+  /** Throws while the command's own transaction may be open: a write would wait for its end. */
+  assertNoTransaction(): void {
+    if (this.transaction) throw transactionOpen()
   }
 
   /** Returns what the command needs to continue. */

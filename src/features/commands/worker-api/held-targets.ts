@@ -61,9 +61,11 @@ export class HeldTargets {
   /** Returns a target that is held, or whose claim ended here. Throws `LeaseLostError` for any other. */
   find(target: TargetId): HeldTarget {
     const found = this.#held.get(target) ?? this.#ended.get(target)?.held
-    if (found) return found
-    const claim = { target, epoch: 0 }
-    throw new LeaseLostError(claim, 'this process does not hold it')
+    return found ?? this.refuse(target)
+  }
+
+  refuse(target: TargetId): never {
+    throw new LeaseLostError({ target, epoch: 0 }, 'this process does not hold it')
   }
 
   /** Returns how the claim ended here; undefined if it did not. */

@@ -193,6 +193,20 @@ export const WORKER_ROUTES: readonly WorkerRoute[] = [
   }),
   defineRoute({
     method: 'POST',
+    path: '/targets/:id/transaction',
+    params: target,
+    body: page,
+    maxBytes: CHECKPOINT_MAX_BYTES,
+    handle: ({ worker, params, body: report }) => worker.transactions.begin(params.id, report),
+  }),
+  defineRoute({
+    method: 'POST',
+    path: '/targets/:id/transaction/end',
+    params: target,
+    handle: ({ worker, params }) => worker.transactions.end(params.id),
+  }),
+  defineRoute({
+    method: 'POST',
     path: '/targets/:id/finish',
     params: target,
     async handle({ worker, params }) {

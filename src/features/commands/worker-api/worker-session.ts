@@ -15,6 +15,7 @@ import { failureOf, type ClaimEnd, type ClaimEndReply } from './claim-end.ts'
 import { HeldTarget } from './held-target.ts'
 import { HeldTargets } from './held-targets.ts'
 import { Planning } from './planning.ts'
+import { PageTransactions } from './transactions.ts'
 
 export type WorkerSessionOptions = {
   readonly store: Store
@@ -60,6 +61,7 @@ const LINE_BYTES_MAX = 16 * 1_024
 export class WorkerSession {
   readonly planning: Planning
   readonly held: HeldTargets
+  readonly transactions: PageTransactions
   readonly #options: WorkerSessionOptions
   readonly #closed = new AbortController()
   #wake = new AbortController()
@@ -74,6 +76,12 @@ export class WorkerSession {
       ...options,
       retry: (call) => this.#retry(call),
       onPlanned: () => this.wakeUp(),
+    })
+    this.transactions = new PageTransactions({
+      store: options.store,
+      held: this.held,
+      retry: (call) => this.#retry(call),
+      onSaved: (held, page, seq) => this.#onSaved(held, page, seq),
     })
   }
 
@@ -195,14 +203,14 @@ export class WorkerSession {
       if (!one.ok) return one
       const { held, checkpoint } = one.value
       const outcome = saved[ready.indexOf(one.value)]!
-      if (outcome.ok) return { ok: true, value: this.onSaved(held, checkpoint, outcome.value.seq) }
+      if (outcome.ok) return { ok: true, value: this.#onSaved(held, checkpoint, outcome.value.seq) }
       if (outcome.error instanceof LeaseLostError) this.held.drop(held, outcome.error)
       return outcome
     })
   }
 
   /** Records that a page is saved: the cursor moves, and the claim has ended after the last page. */
-  onSaved(held: HeldTarget, checkpoint: Checkpoint, seq: number): { seq: number; done: boolean } {
+  #onSaved(held: HeldTarget, checkpoint: Checkpoint, seq: number): { seq: number; done: boolean } {
     const { run, target, key } = held.claimed
     const { page, items, replaced: count = 0, done } = checkpoint
     const { emit } = this.#options
@@ -229,6 +237,7 @@ export class WorkerSession {
     return HeldTarget.inTurn([held], async () => {
       const before = this.held.endOf(target)
       if (before) return before
+      held.assertNoTransaction()
       if (end.by !== 'release') return this.#end(held, end)
       await this.release([held])
       return this.held.endOf(target) ?? { status: 'planned', retryInMs: null }
@@ -296,6 +305,7 @@ function pageOf(
   held: HeldTarget,
   report: PageReport,
 ): { readonly held: HeldTarget; readonly checkpoint: Checkpoint } {
+  held.assertNoTransaction()
   return { held, checkpoint: held.checkpointOf(report) }
 }
 
