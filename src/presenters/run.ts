@@ -40,7 +40,7 @@ import {
   loadLastStart,
   type LastStart,
 } from './continuation.ts'
-import { executionsSection, executionView } from './executions.ts'
+import { executionsSection, executionView, findRunning } from './executions.ts'
 import { loadFailureCause } from './failure-cause.ts'
 import type { Presented } from './presented.ts'
 import { recentSamples, type RecentSamples } from './pace.ts'
@@ -74,8 +74,10 @@ export type RunReport = {
   readonly acknowledged: number
   /** Why it failed; null for any other run. */
   readonly cause: string | null
-  /** Of its command, newest first; none for a crawl. */
+  /** Of its command, newest first; none for a crawl in TypeScript. */
   readonly executions: readonly Execution[]
+  /** Ids of the executions that run now. */
+  readonly running: ReadonlySet<string>
   readonly audit: readonly AuditEntry[]
   readonly actions: readonly AllowedAction[]
   readonly samples: RecentSamples
@@ -97,6 +99,7 @@ export async function loadRunReport(context: AssessContext, run: Run): Promise<R
   const acknowledged = await loadAcknowledged(store, [run])
   const open = withoutAcknowledged(run, acknowledged)
   const source = await loadSource(store, run.source)
+  const executions = await (await store.extend(COMMAND_STORE)).executions([run.id], ENTRIES_MAX)
   return {
     run,
     assessed,
@@ -114,7 +117,8 @@ export async function loadRunReport(context: AssessContext, run: Run): Promise<R
     }),
     source,
     lastStart: await loadLastStart(context, run),
-    executions: await (await store.extend(COMMAND_STORE)).executions([run.id], ENTRIES_MAX),
+    executions,
+    running: await findRunning(store, run, executions),
     samples: isLive(run.status) ? await recentSamples(store, now) : new Map(),
     now,
   }
@@ -158,7 +162,7 @@ function runReportView(report: RunReport) {
     needsAttention: needsAttention.map(targetView),
     acknowledged: report.acknowledged,
     cause: cause && `${sentenceCase(cause)}.`,
-    executions: executions.map((one) => executionView(one, run, executions)),
+    executions: executions.map((one) => executionView(one, report.running)),
     audit: audit.map(auditView),
     owner: isLiveRun && owner ? ownerView(owner) : null,
     continuation: isStopped(report)

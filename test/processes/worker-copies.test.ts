@@ -81,6 +81,10 @@ for (const engine of SOME_ENGINES) {
       const program = start(ctx, 'a b slow1 slow2', '--workers', '2', '--drain')
       await pageMark('slow1', 2)(ctx)
       await pageMark('slow2', 2)(ctx)
+      assert.equal(
+        (await cli(ctx, 'show', 'stage')).stdout.match(/worker\.ts: running$/gm)?.length,
+        2,
+      )
       assert.equal(new Set(ctx.marks('page').map(({ pid }) => pid)).size, 2)
       ctx.openGate('slow1')
       ctx.openGate('slow2')
@@ -249,8 +253,8 @@ test('a command that never calls its API is given up, with its last error', asyn
   const { id } = await ctx.run()
   const executions = await (await (await ctx.store()).extend(COMMAND_STORE)).executions([id], 10)
   assert.ok(executions.length >= 3)
-  assert.ok(executions.every(({ end }) => end?.because.startsWith('exit code 4')))
-  assert.match((await cli(ctx, 'logs', 'stage')).stdout, /err no such module/)
+  assert.ok(executions.filter(({ end }) => end?.because.startsWith('exit code 4')).length >= 3)
+  assert.match((await cli(ctx, 'logs', 'stage')).stdout, /err \[\w{8}\] no such module/)
 })
 
 test('what cannot be started, and what cannot be meant, is refused', async () => {

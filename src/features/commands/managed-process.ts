@@ -92,6 +92,7 @@ export class ManagedProcess {
     const { run, label, quiet, secrets } = this.#spec
     this.#output = new CommandOutput({
       label: label ?? shortId(run),
+      ...(label !== null && { logPrefix: `[${label}] ` }),
       stdout: child.stdout!,
       stderr: child.stderr!,
       log: this.#log,

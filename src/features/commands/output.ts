@@ -14,6 +14,8 @@ const DRAIN_MS = 250
 export type CommandOutputOptions = {
   /** Stands in front of each line that is shown. */
   readonly label: string
+  /** Stands in front of each line in the log, which other commands write too. @default '' */
+  readonly logPrefix?: string
   /** The command's streams. */
   readonly stdout: Readable
   readonly stderr: Readable
@@ -65,12 +67,12 @@ export class CommandOutput {
   }
 
   async #pump(name: 'stdout' | 'stderr', stream: LogStream): Promise<void> {
-    const { label, log, quiet, onActivity } = this.#options
+    const { label, log, logPrefix = '', quiet, onActivity } = this.#options
     const to = quiet ? undefined : this.#options.live?.[name]
     const live = to && new LiveOutput(to, label, this.#force.signal)
     const splitter = new LineSplitter(this.#sanitize)
     const write = async (lines: readonly string[]): Promise<void> => {
-      log.write(stream, lines)
+      log.write(stream, logPrefix === '' ? lines : lines.map((line) => `${logPrefix}${line}`))
       await live?.write(lines)
     }
     try {

@@ -171,3 +171,13 @@ test('the file is readable and writable by its owner only', () => {
   assert.equal(statSync(`${path}.1`).mode & 0o777, 0o600)
   assert.equal(statSync(join(folder.path, 'there', 'a')).mode & 0o777, 0o700)
 })
+
+test('two writers of one file share its limit, and each goes on in the file that the other began', () => {
+  using folder = temporaryFolder()
+  const path = join(folder.path, 'x.log')
+  const writers = [1, 2].map(() => open(path, { maxBytes: 100, keep: 3 }))
+  for (let n = 100; n < 160; n++) writers[n % 2]!.append(numbers(n, 1))
+  const sizes = [path, `${path}.1`, `${path}.2`].map((each) => statSync(each).size)
+  assert.deepEqual(sizes, [40, 100, 100])
+  assert.equal(readAll(path), numbers(100, 60))
+})

@@ -2,6 +2,7 @@ import {
   closeSync,
   constants,
   fstatSync,
+  lstatSync,
   mkdirSync,
   openSync,
   readSync,
@@ -14,6 +15,7 @@ import { assertTrusted } from '../../core/host/trusted-path.ts'
 /** After a failed write, lines are only counted for this time: on a full disk each attempt would cost a system call. */
 const RETRY_AFTER_MS = 1_000
 const LINE_FEED = 0x0a
+const NO_THROW = { throwIfNoEntry: false } as const
 
 export type AppendOptions = {
   /** Makes the line, with its line feed, that reports how many lines were lost before it. */
@@ -85,13 +87,14 @@ export class AppendFile {
     try {
       while (total < bytes.length) {
         this.#fd ??= this.#open()
+        // Another process may write the same file.
+        this.#size = fstatSync(this.#fd).size
         const part = this.#linesThatFit(bytes.subarray(total))
         if (part.length === 0) {
-          this.#rotate()
+          if (!this.#reopenIfReplaced()) this.#rotate()
           continue
         }
         const written = writeSync(this.#fd, part)
-        this.#size += written
         total += written
       }
     } catch {
@@ -118,6 +121,13 @@ export class AppendFile {
       closeSync(fd)
       throw error
     }
+  }
+
+  /** Returns true if another process that writes the same file has rotated it, and this one continues in the new file. */
+  #reopenIfReplaced(): boolean {
+    const isReplaced = fstatSync(this.#fd!).ino !== lstatSync(this.#path, NO_THROW)?.ino
+    if (isReplaced) this.close()
+    return isReplaced
   }
 
   /** Returns as many whole lines as fit into the file. A line longer than the limit gets a file of its own. */
