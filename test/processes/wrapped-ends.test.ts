@@ -74,6 +74,36 @@ test('a command that died with nothing done has failed; one with a checkpoint co
   assert.equal((await ctx.run('portal')).counts.refused, 0)
 })
 
+for (const engine of ENGINES) {
+  test(`${engine.name}: the line of stderr that names the error is part of it wherever the end is shown, without secrets`, async () => {
+    await using ctx = await ProcessTestContext.create(engine)
+    const script = `import os, sys; print('\\x1b[31mconnecting\\x1b[0m', file=sys.stderr); raise ValueError('refused ' + os.environ['UNSTUCK_TOKEN'])`
+    const program = await runToEnd(ctx, '--', 'python3', '-c', script)
+    assert.equal(program.code, 1)
+    const { run, last } = await outcome(ctx)
+    const because = 'exit code 1: ValueError: refused ***'
+    assert.deepEqual([run.status, run.error], ['failed', because])
+    assert.equal(last.end!.because, because)
+    assert.ok(program.output.includes(`of portal: ${because}.`), program.output)
+    for (const args of [
+      ['show', run.id],
+      ['logs', run.id],
+      ['explain', run.id],
+      ['runs', '--json'],
+    ]) {
+      const shown = ctx.unstuck(...args)
+      await shown.waitForExit()
+      assert.ok(shown.output.includes(because), `${args[0]}: ${shown.output}`)
+    }
+    // With progress the run is resumed, and the verdict has the line.
+    const withFile = `open(__import__('os').environ['UNSTUCK_OUTPUT_DIR'] + '/a', 'w'); import no_such_module`
+    await runToEnd(ctx, '--', 'python3', '-c', withFile)
+    const history = ctx.unstuck('history')
+    await history.waitForExit()
+    assert.match(history.output, /its command ended: exit code 1: ModuleNotFoundError: No module/)
+  })
+}
+
 test('its own report counts: /fail is a failure even with exit code 0, and with retry it is restarted', async () => {
   await using ctx = await ProcessTestContext.create(sqlite!)
   const fail = (body: string): string[] => bash(`${CALL}; call fail '${body}'`)

@@ -14,7 +14,14 @@ import {
   type RestartPolicy,
 } from './ending.ts'
 
-const EXITED: CommandExit = { exitCode: 0, signal: null, oomKills: 0, stop: null, reported: null }
+const EXITED: CommandExit = {
+  exitCode: 0,
+  signal: null,
+  oomKills: 0,
+  errorLine: null,
+  stop: null,
+  reported: null,
+}
 const KILLED: CommandExit = { ...EXITED, exitCode: null, signal: 'SIGKILL' }
 const ASKED = { why: 'asked', by: 'SIGTERM' } as const
 
@@ -97,6 +104,27 @@ for (const [what, end, run, because] of CASES) {
     assert.match(ending.because, because)
   })
 }
+
+test('the error line of stderr belongs to a failure of its own, and to no other end', () => {
+  const errorLine = 'ValueError: no page'
+  const because = (end: Partial<CommandExit>): string =>
+    interpretExit({ ...EXITED, errorLine, ...end }).because
+  assert.equal(because({ exitCode: 1 }), 'exit code 1: ValueError: no page')
+  assert.equal(
+    because({ exitCode: null, signal: 'SIGABRT' }),
+    'ended by SIGABRT: ValueError: no page',
+  )
+  const others: Partial<CommandExit>[] = [
+    { exitCode: 0 },
+    { exitCode: 1, stop: ASKED },
+    { exitCode: 1, stop: { why: 'cancelled' } },
+    { exitCode: 1, stop: { why: 'max-duration', limitMs: 1_000 } },
+    { exitCode: 1, reported: 'failed' },
+    { exitCode: null, signal: 'SIGKILL' },
+    { exitCode: null, signal: 'SIGTERM' },
+  ]
+  for (const end of others) assert.doesNotMatch(because(end), /ValueError/, JSON.stringify(end))
+})
 
 test('exit codes are passed on as a shell would', () => {
   const signals = { SIGKILL: 9, SIGTERM: 15 }

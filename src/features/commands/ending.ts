@@ -14,7 +14,10 @@ export type StopReason =
   | { readonly why: 'max-memory'; readonly limit: number; readonly seen: number }
   | { readonly why: 'not-ready'; readonly limitMs: number }
 
-export type CommandExit = Pick<ManagedProcessExit, 'exitCode' | 'signal' | 'oomKills'> & {
+export type CommandExit = Pick<
+  ManagedProcessExit,
+  'exitCode' | 'signal' | 'oomKills' | 'errorLine'
+> & {
   readonly stop: StopReason | null
   /** What the command reported over its API; null: nothing. */
   readonly reported: 'finished' | 'failed' | 'again' | null
@@ -60,7 +63,8 @@ export function interpretExit(end: CommandExit): ExitOutcome {
     case 'not-ready':
       return { run: 'crash', because: `not ready within ${humanizeDuration(stop.limitMs)}; ${how}` }
     case undefined:
-      return { run: end.exitCode === 0 ? 'succeed' : 'crash', because: how }
+      if (end.exitCode === 0) return { run: 'succeed', because: how }
+      return { run: 'crash', because: withErrorLine(how, end) }
   }
 }
 
@@ -70,6 +74,15 @@ function describeExit({ exitCode, signal, oomKills, stop }: CommandExit): string
   return oomKills > 0
     ? 'killed (SIGKILL), probably out of memory: the kernel killed processes for that meanwhile'
     : 'killed (SIGKILL) by another process: the kernel reported no lack of memory'
+}
+
+/** Signals by which a program ends itself, after a message on stderr. */
+const FAULTS = ['SIGABRT', 'SIGBUS', 'SIGFPE', 'SIGILL', 'SIGSEGV', 'SIGSYS', 'SIGTRAP']
+
+/** What was printed before another process killed it is not the reason. */
+function withErrorLine(how: string, { signal, errorLine }: CommandExit): string {
+  const isOwn = signal === null || FAULTS.includes(signal)
+  return isOwn && errorLine !== null ? `${how}: ${errorLine}` : how
 }
 
 function formatMegabytes(bytes: number): string {

@@ -187,7 +187,9 @@ export class ManagedProcess {
       await this.#host.reportActivity(this.#claim, artifacts)
     const oomKills = countOomKills() - this.#oomBefore
     const peakMemory = this.#peakMemory
-    this.#host.send({ type: 'ended', id, ...this.#exit!, oomKills, artifacts, peakMemory, killed })
+    const errorLine = this.#output?.errorLine ?? null
+    const seen = { oomKills, errorLine, artifacts, peakMemory, killed }
+    this.#host.send({ type: 'ended', id, ...this.#exit!, ...seen })
     this.#ended.resolve()
   }
 

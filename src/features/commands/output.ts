@@ -5,6 +5,7 @@ import { styleText } from 'node:util'
 import { redactor } from '../../core/model/redact.ts'
 import { safeText } from '../../lib/text/safe-text.ts'
 import { REAL_CLOCK } from '../../core/host/clock.ts'
+import { ErrorLine } from './error-line.ts'
 import { LineSplitter } from './line-splitter.ts'
 import type { LogFile, LogStream } from './log-file.ts'
 
@@ -41,6 +42,7 @@ export class CommandOutput {
   readonly #options: CommandOutputOptions
   readonly #sanitize: (text: string) => string
   readonly #force = new AbortController()
+  readonly #errorLine = new ErrorLine()
 
   constructor(options: CommandOutputOptions) {
     this.#options = options
@@ -49,6 +51,11 @@ export class CommandOutput {
     this.finished = Promise.all([this.#pump('stdout', 'out'), this.#pump('stderr', 'err')]).then(
       () => {},
     )
+  }
+
+  /** The line of stderr that describes why the command failed, if it did; null if stderr is empty. */
+  get errorLine(): string | null {
+    return this.#errorLine.text
   }
 
   /**
@@ -73,6 +80,7 @@ export class CommandOutput {
     const splitter = new LineSplitter(this.#sanitize)
     const write = async (lines: readonly string[]): Promise<void> => {
       log.write(stream, logPrefix === '' ? lines : lines.map((line) => `${logPrefix}${line}`))
+      if (stream === 'err') this.#errorLine.push(lines)
       await live?.write(lines)
     }
     try {

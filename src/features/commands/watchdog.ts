@@ -74,6 +74,8 @@ export type ProcessExit = { readonly exitCode: number | null; readonly signal: s
 export type ManagedProcessExit = ProcessExit & {
   /** How many processes the kernel killed for lack of memory while it ran, in this cgroup or on the machine. */
   readonly oomKills: number
+  /** The line of its stderr that describes an error, without secrets; null if stderr is empty. */
+  readonly errorLine: string | null
   readonly artifacts: number
   readonly peakMemory: number | null
   /** The number of processes that had to be killed. */
@@ -250,6 +252,7 @@ export const NOT_STARTED: ManagedProcessExit = {
   exitCode: null,
   signal: null,
   oomKills: 0,
+  errorLine: null,
   artifacts: 0,
   peakMemory: null,
   killed: 0,
