@@ -52,6 +52,8 @@ export type CycleOptions = {
   /** Fires when the command is to be killed at once. */
   readonly force: AbortSignal
   readonly onReady?: (run: RunId) => void
+  /** Retry a run whose command was killed with nothing done, as that of a dead worker. Default: it fails. */
+  readonly retriesKilled?: boolean
 }
 
 const LOCK_CHECK_MS = 2_000
@@ -237,6 +239,7 @@ class Cycle implements ClaimListener {
         execution,
         ending,
         exit,
+        isRetried: ending.run === 'killed' && this.#options.retriesKilled === true,
       }
       const uptimeMs = REAL_CLOCK.now() - startedAt
       return await withStopDeadline(

@@ -28,11 +28,17 @@ const ASKED = { why: 'asked', by: 'SIGTERM' } as const
 const CASES: readonly [string, CommandExit, ExitOutcome['run'], RegExp][] = [
   ['exit code 0 is a success', EXITED, 'succeed', /^exit code 0$/],
   ['any other is a crash', { ...EXITED, exitCode: 3 }, 'crash', /^exit code 3$/],
-  ['a signal of another process is a crash', KILLED, 'crash', /by another process/],
+  ['a signal of another process is a kill', KILLED, 'killed', /by another process/],
+  [
+    'a signal of its own fault is a crash',
+    { ...KILLED, signal: 'SIGSEGV' },
+    'crash',
+    /^ended by SIGSEGV$/,
+  ],
   [
     'when the kernel reports a lack of memory, probably that',
     { ...KILLED, oomKills: 1 },
-    'crash',
+    'killed',
     /probably out of memory/,
   ],
   [

@@ -25,10 +25,18 @@ export type CommandExit = Pick<
 
 export type ExitOutcome = {
   /**
-   * What becomes of the run. `settled`: the command settled it itself. `crash`: settled as any crash. `orphan`: its worker is dead,
-   * and it is recovered like that of any worker.
+   * What becomes of the run. `settled`: the command settled it itself. `crash`: settled as any crash. `killed`: a crash that
+   * another process caused. `orphan`: its worker is dead, and it is recovered like that of any worker.
    */
-  readonly run: 'settled' | 'succeed' | 'release' | 'cancelled' | 'lost' | 'crash' | 'orphan'
+  readonly run:
+    | 'settled'
+    | 'succeed'
+    | 'release'
+    | 'cancelled'
+    | 'lost'
+    | 'crash'
+    | 'killed'
+    | 'orphan'
   /** The reason in the history. */
   readonly because: string
 }
@@ -64,7 +72,8 @@ export function interpretExit(end: CommandExit): ExitOutcome {
       return { run: 'crash', because: `not ready within ${humanizeDuration(stop.limitMs)}; ${how}` }
     case undefined:
       if (end.exitCode === 0) return { run: 'succeed', because: how }
-      return { run: 'crash', because: withErrorLine(how, end) }
+      if (isKilled(end)) return { run: 'killed', because: how }
+      return { run: 'crash', because: end.errorLine === null ? how : `${how}: ${end.errorLine}` }
   }
 }
 
@@ -77,12 +86,11 @@ function describeExit({ exitCode, signal, oomKills, stop }: CommandExit): string
 }
 
 /** Signals by which a program ends itself, after a message on stderr. */
-const FAULTS = ['SIGABRT', 'SIGBUS', 'SIGFPE', 'SIGILL', 'SIGSEGV', 'SIGSYS', 'SIGTRAP']
+const FAULTS = ['SIGABRT', 'SIGBUS', 'SIGFPE', 'SIGILL', 'SIGPIPE', 'SIGSEGV', 'SIGSYS', 'SIGTRAP']
 
-/** What was printed before another process killed it is not the reason. */
-function withErrorLine(how: string, { signal, errorLine }: CommandExit): string {
-  const isOwn = signal === null || FAULTS.includes(signal)
-  return isOwn && errorLine !== null ? `${how}: ${errorLine}` : how
+/** Another process or the kernel ended it: what it printed before is not the reason. */
+function isKilled({ signal }: CommandExit): boolean {
+  return signal !== null && !FAULTS.includes(signal)
 }
 
 function formatMegabytes(bytes: number): string {

@@ -152,6 +152,7 @@ export class ExecWorker {
           policy,
           maxDurationMs: cycleOptions.maxDurationMs ?? policy.maxDurationMs,
           processTag: lock.processTag,
+          retriesKilled: true,
         })
         gaveUp = this.#recordResult(result)
       } finally {

@@ -40,6 +40,8 @@ export type EndedCommand = {
   readonly execution: string
   readonly ending: ExitOutcome
   readonly exit: ManagedProcessExit
+  /** With nothing done its run is retried by the policy, instead of failed for a supervisor that decides. */
+  readonly isRetried: boolean
 }
 
 /** Settles the run, records how the command ended, and returns what this means for the next cycle. */
@@ -91,8 +93,9 @@ async function settleRun(options: RunnerOptions, ended: EndedCommand): Promise<v
         await withRetry(() => handle.release())
         return
       case 'crash':
+      case 'killed':
         await withRetry(() => store.reportActivity(claim, exit.artifacts))
-        await settleCrash(options, handle, claim, ending.because)
+        await settleCrash(options, ended)
     }
   } catch (error) {
     // Settled meanwhile, by an operator or the command's own last call.
@@ -172,20 +175,18 @@ export function runnerContext({ store, actor, overrides }: RunnerOptions): Opera
 const ATTEMPTS_MAX = 10
 
 /**
- * Settles the run of a crashed command like that of a dead worker: same decision, same audit entry. Without progress the
- * run fails, and the supervisor decides about another try.
+ * Settles the run of a crashed command like that of a dead worker: same decision, same audit entry. Without progress and
+ * `isRetried` the run fails with the command's own error.
  */
 async function settleCrash(
   { store, actor }: Pick<RunnerOptions, 'store' | 'actor'>,
-  handle: RunHandle,
-  claim: Claim,
-  because: string,
+  { handle, claim, ending: { because }, isRetried }: EndedCommand,
 ): Promise<void> {
   for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
     const held = await withRetry(() => findClaimedTarget(store, claim))
     // Another process claimed it, or it was cancelled.
     if (!held) break
-    if (!hasProgress(held.run)) return handle.fail(because)
+    if (!isRetried && !hasProgress(held.run)) return handle.fail(because)
     const isApplied = await withRetry(() => applyVerdict(store, actor, held, because))
     if (isApplied) break
     // The worker sent a heartbeat meanwhile: try again with new evidence.
