@@ -182,7 +182,8 @@ test('messages and written files name pages where they are installed, and the pa
   assert.ok(named > 3)
   for (const file of [
     'src/features/adopted/wizard/config-text.ts',
-    ...globSync('examples/init/*', { cwd: ROOT }),
+    ...globSync('examples/init/**/*.*', { cwd: ROOT }),
+    ...globSync('examples/init/**/Dockerfile', { cwd: ROOT }),
   ])
     for (const [, page] of read(file).matchAll(/\bdocs\/([\w/-]+\.md)/g))
       assertPublished(page!, file)

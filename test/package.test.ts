@@ -82,6 +82,7 @@ describe('the package, installed into an empty folder', { concurrency: 4 }, () =
       'docs/reference/run-api.openapi.json',
       'examples/init/crawl.ts',
       'examples/init/unstuck.service',
+      'examples/init/command/unstuck.service',
     ]) {
       assert.ok(files.includes(`package/${file}`), `${file} is missing`)
     }

@@ -190,6 +190,7 @@ export const SHARED_OPTIONS = {
   force: option.flag('replace files that exist'),
   group: option.text('GROUP', 'only of this group; "": of none'),
   groups: option.texts('GROUP', 'only targets of these groups'),
+  interval: option.duration('TIME', 'start it again this long after each end', undefined),
   kills: <T extends number | undefined>(defaultValue: T, min: number) =>
     option.count('N', 'how many kills', defaultValue, { min, max: 10_000 }),
   limit: <T extends number | undefined>(defaultValue: T, max = 1_000_000) =>
@@ -200,7 +201,7 @@ export const SHARED_OPTIONS = {
   run: option.text('RUN', 'only of this run: its id, or its source'),
   seed: option.count('N', 'repeat the kills of this seed', undefined, { min: 0 }),
   since: option.duration('AGE', 'only what is newer', undefined),
-  source: option.text('SOURCE', 'only runs of this source'),
+  source: option.text('SOURCE', 'the source it is about'),
   sources: option.texts('SOURCE', 'only runs of these sources'),
   workers: (defaultValue: number, max = 256) =>
     option.count('N', 'worker processes; dead ones are started again', defaultValue, { max }),

@@ -262,12 +262,13 @@ export class WorkerCopy {
 
   /** Ends the claims that the command left. Those of a lost watchdog are left for recovery. */
   async #settle(exit: ProcessExit): Promise<void> {
-    const ending = { ...exit, oomKills: 0, stop: this.#stopReason, reported: null }
+    const ending = { ...exit, oomKills: 0, errorLine: null, stop: this.#stopReason, reported: null }
     const { run: outcome, because } = interpretExit(ending)
     const within = AbortSignal.timeout(SETTLE_TIMEOUT_MS)
     try {
       if (outcome === 'orphan') return
-      if (outcome === 'crash') await withRetry(() => this.#recoverClaims(because), within)
+      if (outcome === 'crash' || outcome === 'killed')
+        await withRetry(() => this.#recoverClaims(because), within)
       else await this.#session.release(this.#session.held.all, within)
     } catch (error) {
       // The presence is released at the end; recovery then ends the claims.

@@ -11,7 +11,7 @@ import { commandOptions } from './options.ts'
 import { makeCommandSetup } from './setup.ts'
 import { SystemdNotifier } from '../../../lib/process/sd-notify.ts'
 import { defineCommand, type CliContext, type CommandResult } from '../../../contracts/command.ts'
-import { argument, defaultsTo, option } from '../../../contracts/options.ts'
+import { argument, defaultsTo, option, SHARED_OPTIONS } from '../../../contracts/options.ts'
 
 const options = {
   ifRunning: option.choice(
@@ -19,7 +19,7 @@ const options = {
     'when a copy of it is running already: wait for its end, end with 0, or end with 5',
     'fail',
   ),
-  interval: option.duration('TIME', 'start it again this long after each end', undefined),
+  interval: SHARED_OPTIONS.interval,
   cron: option.text('WHEN', "start it at these times, as in '0 3 * * *'; missed times are skipped"),
   timezone: defaultsTo("this machine's", option.text('ZONE', 'of --cron, as in Europe/Berlin')),
   restart: defaultsTo(

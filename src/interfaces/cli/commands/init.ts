@@ -9,6 +9,8 @@ import {
   type Advice,
   type Project,
 } from '../init/project.ts'
+import { readCommand, type WrappedCommand } from '../init/command.ts'
+import { commandSupervisor } from '../init/command-supervisors.ts'
 import {
   renderTemplate,
   writeNewFile,
@@ -21,7 +23,7 @@ import {
   readSupervisors,
   supervisor,
   SUPERVISOR_NAMES,
-  type SupervisorName,
+  type Supervisor,
 } from '../init/supervisors.ts'
 import { shellWord } from '../../../core/model/shell-command.ts'
 import type { TextWriter } from '../../../lib/terminal/text-writer.ts'
@@ -34,6 +36,7 @@ export const command = defineCommand({
     'unstuck init                            # config and an example crawl that runs as it is',
     'unstuck init --for pm2                  # a file to run your crawl.ts under PM2',
     'unstuck init --for docker kubernetes --module src/crawl.ts --workers 4',
+    "unstuck init --for systemd --command 'python scraper.py' --interval 1h   # any command",
   ],
   args: { folder: argument.optional('where to write; default: here') },
   options: {
@@ -43,26 +46,36 @@ export const command = defineCommand({
     },
     module: defaultsTo('crawl.ts', option.text('FILE', "the crawl's file, relative to FOLDER")),
     workers: SHARED_OPTIONS.workers(2),
+    command: option.text('COMMAND', 'files that run this with `unstuck run`, instead of a crawl'),
+    source: defaultsTo("the name of the command's script", SHARED_OPTIONS.source),
+    interval: defaultsTo('10m', SHARED_OPTIONS.interval),
     force: SHARED_OPTIONS.force,
     dryRun: SHARED_OPTIONS.dryRun,
   },
 
   async run({ args, options }) {
-    const wanted = readSupervisors(options.for)
+    const names = readSupervisors(options.for)
+    const command = commandOf(options, args.folder ?? '.')
     const place = detectProject({
       folder: args.folder ?? '.',
       module: options.module ?? 'crawl.ts',
       workers: options.workers,
+      source: command?.source,
     })
+    const wanted = names.map((name) =>
+      command ? commandSupervisor(name, command) : supervisor(name),
+    )
     // With an existing crawl, --for writes only the files it names. Without a crawl there would be nothing to run.
-    const starts = wanted.length === 0 || !place.hasModule
+    const starts = command === null && (wanted.length === 0 || !place.hasModule)
     const writesExample = starts && (options.force || !place.hasModule)
     if (writesExample) rejectJavaScript(place)
+    // All are made before the first is written: one may refuse the command.
+    const made = wanted.flatMap((one) => one.files(place.facts))
     const files = [
       ...(starts ? writeStarter(place, options) : []),
-      ...wanted.flatMap((name) => writeSupervisor(name, place, options)),
+      ...made.map((file) => writeNewFile(place.facts.folder, file, options)),
     ]
-    const advice = adviceFor(place, wanted)
+    const advice = adviceFor(place, names, command)
     const source = writesExample ? EXAMPLE_SOURCE : place.source
     const next = nextCommands({ ...place, source }, wanted, { starts, advice })
     const { folder } = place.facts
@@ -112,14 +125,29 @@ function writeConfig(folder: string, writeOptions: WriteOptions): FileResult {
   )
 }
 
-function writeSupervisor(
-  name: SupervisorName,
-  { facts }: Project,
-  writeOptions: WriteOptions,
-): FileResult[] {
-  return supervisor(name)
-    .files(facts)
-    .map((file) => writeNewFile(facts.folder, file, writeOptions))
+type CommandFlags = {
+  readonly for: readonly string[]
+  readonly command: string | undefined
+  readonly source: string | undefined
+  readonly interval: number | undefined
+  readonly module: string | undefined
+}
+
+const INTERVAL_MS = 10 * 60_000
+
+function commandOf(
+  { command, source, interval, ...options }: CommandFlags,
+  folder: string,
+): WrappedCommand | null {
+  if (command === undefined) {
+    if (source === undefined && interval === undefined) return null
+    throw new UsageError('--source and --interval go with --command.')
+  }
+  if (options.for.length === 0)
+    throw new UsageError('--command goes with --for: it writes files for a process manager.')
+  if (options.module !== undefined)
+    throw new UsageError('Use either --module or --command: the files run a crawl or a command.')
+  return readCommand({ folder, command, source, intervalMs: interval ?? INTERVAL_MS })
 }
 
 /** Quotes for the shell of this platform. Names on Windows contain no quotes. */
@@ -137,7 +165,7 @@ function rejectJavaScript({ facts: { module } }: Project): void {
 
 function nextCommands(
   { facts, source }: Project,
-  wanted: readonly SupervisorName[],
+  wanted: readonly Supervisor[],
   { starts, advice }: { starts: boolean; advice: readonly Advice[] },
 ): string[] {
   const trial = [
@@ -149,7 +177,7 @@ function nextCommands(
     ...(facts.folder === process.cwd() ? [] : [`cd ${shellQuote(facts.folder)}`]),
     ...advice.flatMap(({ commands }) => commands),
     ...(starts ? trial : []),
-    ...wanted.flatMap((name) => supervisor(name).next(facts)),
+    ...wanted.flatMap((one) => one.next(facts)),
   ]
 }
 

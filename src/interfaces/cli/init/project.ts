@@ -4,6 +4,7 @@ import { basename, extname, isAbsolute, join, relative, resolve, sep } from 'nod
 import process from 'node:process'
 import { UsageError } from '../../../core/model/errors.ts'
 import { findUpwards, nearestPackage } from '../../../lib/files/config-file.ts'
+import type { WrappedCommand } from './command.ts'
 import type { SupervisorName } from './supervisors.ts'
 
 /** The source of the example crawl, and of the units and images made for it. */
@@ -31,6 +32,8 @@ export type InitRequest = {
   readonly folder: string
   readonly module: string
   readonly workers: number
+  /** Of the command that the files run, instead of a crawl. */
+  readonly source?: string | undefined
 }
 
 export type Project = {
@@ -53,7 +56,8 @@ export function detectProject(request: InitRequest): Project {
   const module = relativeModule(folder, request.module)
   rejectUnsafePaths(folder, module, process.execPath)
   const hasModule = existsSync(join(folder, module))
-  const source = hasModule ? readSourceName(join(folder, module)) : EXAMPLE_SOURCE
+  const source =
+    request.source ?? (hasModule ? readSourceName(join(folder, module)) : EXAMPLE_SOURCE)
   const found = findUpwards(folder, BIN)
   const bin = found ?? join(folder, BIN)
   return {
@@ -128,10 +132,23 @@ export type Advice = { readonly note: string; readonly commands: readonly string
 
 const SET_TYPE = 'npm pkg set type=module'
 
-export function adviceFor(project: Project, wanted: readonly SupervisorName[]): Advice[] {
-  return [packageAdvice(project), installAdvice(project), windowsAdvice(wanted)].filter(
-    (advice) => advice !== null,
-  )
+/** `command`: the files run this instead of the crawl. */
+export function adviceFor(
+  project: Project,
+  wanted: readonly SupervisorName[],
+  command: WrappedCommand | null,
+): Advice[] {
+  return [
+    command === null ? packageAdvice(project) : programAdvice(command),
+    installAdvice(project, command),
+    windowsAdvice(wanted),
+  ].filter((advice) => advice !== null)
+}
+
+function programAdvice({ words: [program], programPath }: WrappedCommand): Advice | null {
+  if (programPath !== null) return null
+  const note = `There is no program ${JSON.stringify(program)} in the PATH or the folder. Where the command runs, it must be found.`
+  return { note, commands: [] }
 }
 
 /** The nearest package.json decides whether Node reads a .ts file as a module. It is not changed here. */
@@ -152,9 +169,13 @@ function packageAdvice({ facts: { folder, module } }: Project): Advice | null {
   }
 }
 
-function installAdvice({ facts: { module }, installed }: Project): Advice | null {
+function installAdvice(
+  { facts: { module }, installed }: Project,
+  command: WrappedCommand | null,
+): Advice | null {
   if (installed) return null
-  const note = `unstuck is not installed in this folder, and ${module} imports it. Install it here first, as its README says.`
+  const use = command === null ? `${module} imports it` : 'the files start it from there'
+  const note = `unstuck is not installed in this folder, and ${use}. Install it here first, as its README says.`
   return { note, commands: [] }
 }
 

@@ -1,12 +1,19 @@
 import { closest } from '../../../core/model/closest.ts'
 import { UsageError } from '../../../core/model/errors.ts'
 import { STOP_DEADLINE_MS } from '../../../core/model/policy.ts'
-import { shellWord } from '../../../core/model/shell-command.ts'
+import {
+  escapeCron,
+  escapeJs,
+  escapeJson,
+  escapeSpecifiers,
+  escapeXml,
+  execStart,
+} from './escape.ts'
 import type { Facts } from './project.ts'
 import { renderTemplate, type NewFile } from './write.ts'
 
-/** Files for one way to run a crawl, and the commands that install them. */
-type Supervisor = {
+/** Files for one supervisor, and the commands that install them. */
+export type Supervisor = {
   readonly files: (facts: Facts) => readonly NewFile[]
   readonly next: (facts: Facts) => readonly string[]
 }
@@ -26,7 +33,23 @@ const SUPERVISORS = {
   systemd: {
     files: (facts) => [
       {
-        ...render('unstuck.service', 'for systemd', facts, escapeSpecifiers, {}, execStart(facts)),
+        ...render(
+          'unstuck.service',
+          'for systemd',
+          facts,
+          escapeSpecifiers,
+          {},
+          {
+            EXECSTART: execStart([
+              facts.node,
+              facts.bin,
+              'work',
+              facts.module,
+              '--workers',
+              String(facts.workers),
+            ]),
+          },
+        ),
         path: `${facts.name}.service`,
       },
     ],
@@ -106,51 +129,4 @@ function render(
   const all = { folder, module, name, workers, node, bin, user, ...own }
   for (const [key, value] of Object.entries(all)) values[key.toUpperCase()] = escape(String(value))
   return { path, about, text: renderTemplate(path, values) }
-}
-
-/** The inside of a string between double quotes, in JSON and YAML. */
-function escapeJson(text: string): string {
-  return JSON.stringify(text).slice(1, -1)
-}
-
-/** The inside of a string between single quotes. */
-function escapeJs(text: string): string {
-  return escapeJson(text)
-    .replaceAll(String.raw`\"`, '"')
-    .replaceAll("'", String.raw`\'`)
-}
-
-/** In a unit, % starts a specifier. */
-function escapeSpecifiers(text: string): string {
-  return text.replaceAll('%', '%%')
-}
-
-function execStart({ node, bin, module, workers }: Facts): { EXECSTART: string } {
-  const quote = (text: string): string =>
-    `"${escapeSpecifiers(text).replaceAll(/[\\"]/g, String.raw`\$&`)}"`
-  // systemd expands variables in every word but the first.
-  const words = [bin, 'work', module, '--workers', String(workers)].map((word) =>
-    /^[\w./-]+$/.test(word) ? word : quote(word).replaceAll('$', '$$$$'),
-  )
-  return { EXECSTART: [quote(node), ...words].join(' ') }
-}
-
-/** cron ends a command at %. Some crons remove the backslash before it, some do not: outside of quotes both work. */
-function escapeCron(text: string): string {
-  return text
-    .split('%')
-    .map((part) => (part === '' ? '' : shellWord(part)))
-    .join(String.raw`\%`)
-}
-
-const ENTITIES: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&apos;',
-}
-
-function escapeXml(text: string): string {
-  return text.replaceAll(/[&<>"']/g, (letter) => ENTITIES[letter]!)
 }
