@@ -12,7 +12,7 @@ import { createDatabase } from '../src/testing/postgres.ts'
 
 const BIN = fileURLToPath(new URL('../bin/unstuck.js', import.meta.url))
 const skip = isLong ? false : 'it takes long: part of `npm run proof`'
-const SMALL = ['--targets', '5', '--workers', '3', '--kills', '2', '--seed', '7']
+const SMALL = ['--sections', '5', '--workers', '3', '--kills', '2', '--seed', '7']
 
 test('the demo on SQLite: kills, a deploy and a zombie, and nothing lost or doubled', async () => {
   using folder = temporaryFolder()

@@ -249,7 +249,7 @@ test('a command that never calls its API is given up, with its last error', asyn
   const program = ctx.unstuck(...ARGS, '--workers', '2', '--', execPath, '-e', script)
   assert.equal(await program.waitForExit(), 1, program.output)
   assert.match(program.output, /ended 3 times without a call to its API \(last: exit code 4/)
-  assert.match(program.output, /docs\/reference\/worker-api\.md/)
+  assert.match(program.output, /docs\/reference\/worker-api\.md\./)
   const { id } = await ctx.run()
   const executions = await (await (await ctx.store()).extend(COMMAND_STORE)).executions([id], 10)
   assert.ok(executions.length >= 3)

@@ -1,4 +1,5 @@
 import { QUICK_EXIT_MS, restartDelayMs } from '../../lib/process/restart-delay.ts'
+import { docPath } from '../../lib/files/doc-path.ts'
 import type { CopyExit } from './worker-copy.ts'
 
 /** What is remembered of the copies before, in one slot. */
@@ -30,7 +31,7 @@ export function decideCopyRestart(
       action: 'give-up',
       because:
         `The command ended ${silentExits} times without a call to its API (last: ${outcome.because}). ` +
-        'With --targets it must claim targets: see `docs/reference/worker-api.md`.',
+        `With --targets it must claim targets: ${docPath('reference/worker-api.md')}.`,
     }
   }
   const isQuick = !hasProgressed && uptimeMs < QUICK_EXIT_MS

@@ -267,18 +267,7 @@ class Cycle implements ClaimListener {
     const { outputDir, logPath } = runFolder(base, run)
     const { url, token, socket = null } = session
     const { input } = this.#runBefore
-    const api = 'run'
-    const variables = {
-      runId: run,
-      source,
-      api,
-      url,
-      token,
-      socket,
-      outputDir,
-      resumed,
-      input,
-    } as const
+    const variables = { runId: run, source, url, token, socket, outputDir, resumed, input }
     return {
       id: execution,
       run,
@@ -286,7 +275,7 @@ class Cycle implements ClaimListener {
       label: null,
       command,
       cwd,
-      env: commandEnvironment(env, variables),
+      env: commandEnvironment(env, { ...variables, api: 'run' }),
       processTag,
       killTimeoutMs,
       outputDir,

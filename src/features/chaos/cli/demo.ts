@@ -19,7 +19,7 @@ import { defineCommand, type CliContext } from '../../../contracts/command.ts'
 import { option, SHARED_OPTIONS } from '../../../contracts/options.ts'
 
 const options = {
-  targets: option.count('N', 'sections of the site to crawl, 5 to 11 pages each', 72, {
+  sections: option.count('N', 'sections of the site to crawl, 5 to 11 pages each', 72, {
     max: SECTIONS_MAX,
   }),
   workers: SHARED_OPTIONS.workers(6, 64),
@@ -30,7 +30,7 @@ const options = {
 export const command = defineCommand({
   examples: [
     'unstuck demo                           # about a minute, on a SQLite file of its own',
-    'unstuck demo --kills 40 --targets 200  # longer and harder',
+    'unstuck demo --kills 40 --sections 200  # longer and harder',
     'unstuck demo --db postgres://…         # beside what else is in that database',
     'unstuck demo --json                    # the figures; exit code 1 if anything is wrong',
   ],
@@ -40,6 +40,7 @@ export const command = defineCommand({
     const seed = context.options.seed ?? randomInt(1_000_000)
     const end = await runDemo({
       ...context.options,
+      targets: context.options.sections,
       seed,
       db: isDatabaseGiven() ? await context.database.address() : null,
       home: join(configFolder(process.cwd()), '.unstuck', 'demo'),

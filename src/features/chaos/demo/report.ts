@@ -136,7 +136,7 @@ function findProblems(
       kills < faults.killsAsked,
       'few-kills',
       `The run was over after ${kills} of ${faults.killsAsked} kills.`,
-      'More --targets make it longer.',
+      'More --sections make it longer.',
     ],
     [
       (slowestClaimableMs ?? 0) >= CLAIMABLE_MAX_MS,
