@@ -9,6 +9,7 @@ import { UsageError } from '../core/model/errors.ts'
 import { newId, shortId, type RunId, type TargetId, type WorkerId } from '../core/model/id.ts'
 import { DEFAULT_POLICY } from '../core/model/policy.ts'
 import { dataFolder, createRunFolder } from '../lib/files/data-folder.ts'
+import { journalName } from '../lib/files/journal.ts'
 import { iso } from '../core/model/time.ts'
 import { safeJson } from '../lib/text/safe-text.ts'
 import { openStore } from '../core/store/open.ts'
@@ -295,7 +296,9 @@ async function writeJournal(store: Store, run: RunId, folder: string): Promise<v
     .toSorted((a, b) => a.time.localeCompare(b.time))
     .map((event) => `${safeJson(event)}\n`)
   mkdirSync(join(folder, 'journal'), { recursive: true })
-  writeFileSync(join(folder, 'journal', `${worker}.jsonl`), lines.join(''), { mode: 0o600 })
+  const { source } = (await store.run(run))!
+  const path = join(folder, 'journal', journalName(source, worker, process.pid))
+  writeFileSync(path, lines.join(''), { mode: 0o600 })
 }
 
 async function pickTargets(store: Store, run: RunId): Promise<Omit<Showcase['targets'], 'stuck'>> {

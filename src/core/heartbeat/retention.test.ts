@@ -12,7 +12,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { newId, type WorkerId } from '../model/id.ts'
-import { openJournal, pruneJournals } from '../../lib/files/journal.ts'
+import { journalName, openJournal, pruneJournals } from '../../lib/files/journal.ts'
 import { assertCountersConsistent } from '../../testing/assert-counters.ts'
 import { claimOne, registerWorker, savePage, enqueueCrawl } from '../../testing/fixtures.ts'
 import { postgresEngine } from '../../testing/postgres-engine.ts'
@@ -78,8 +78,11 @@ async function journals() {
     remove: () => pruneJournals(folder, async () => store, Date.now()),
     age,
     /** Of a worker that last wrote so many hours ago. */
-    journal: (worker: WorkerId, hours: number): string => {
-      const name = `${worker}.jsonl`
+    journal: (
+      worker: WorkerId,
+      hours: number,
+      name = journalName('shop', worker, 4711),
+    ): string => {
       openJournal(join(folder, name), worker)({ type: 'heartbeat', claims: 0, loopLagMs: 0 })
       age(name, hours)
       return name
@@ -96,9 +99,27 @@ test('journals of ended workers are deleted after a week; those of live workers 
   const { store, folder } = set
   const [ended, living] = [await registerWorker(store), await registerWorker(store)]
   await store.retireWorker(ended)
-  const old = [set.journal(ended, 24 * 8), set.journal(newId(), 24 * 8)]
-  const kept = [set.journal(living, 24 * 8), set.journal(newId(), 24 * 6)]
-  const others = [`${newId()}.jsonl`, `${newId()}.jsonl.zst`, 'notes.jsonl', `${newId()}.txt`]
+  const earlier = [newId(), await registerWorker(store)] as const
+  const old = [
+    set.journal(ended, 24 * 8),
+    set.journal(newId(), 24 * 8),
+    set.journal(earlier[0], 24 * 8, `${earlier[0]}.jsonl`),
+  ]
+  const kept = [
+    set.journal(living, 24 * 8),
+    set.journal(newId(), 24 * 6),
+    set.journal(earlier[1], 24 * 8, `${earlier[1]}.jsonl`),
+    // Its first line names another worker.
+    set.journal(newId(), 24 * 8, journalName('shop', newId(), 4711)),
+  ]
+  const others = [
+    `${newId()}.jsonl`,
+    `${newId()}.jsonl.zst`,
+    journalName('shop', newId(), 1),
+    `${journalName('shop', newId(), 1)}.zst`,
+    'notes.jsonl',
+    `${newId()}.txt`,
+  ]
   for (const name of others) {
     writeFileSync(join(folder, name), '{"mine":1}\n')
     set.age(name, 24 * 30)
@@ -106,7 +127,7 @@ test('journals of ended workers are deleted after a week; those of live workers 
   const link = `${newId()}.jsonl`
   symlinkSync(join(folder, old[0]!), join(folder, link))
 
-  assert.equal(await set.remove(), 2)
+  assert.equal(await set.remove(), 3)
   for (const name of old) assert.equal(existsSync(join(folder, name)), false)
   assert.deepEqual(readdirSync(folder).sort(), [...kept, ...others, link].sort())
 })

@@ -3,6 +3,7 @@ import { appendFileSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { newId } from '../../core/model/id.ts'
+import { journalName } from '../../lib/files/journal.ts'
 import { temporaryFolder } from '../../testing/sqlite-engine.ts'
 import { searchJournals } from './search.ts'
 
@@ -23,7 +24,12 @@ async function numbers(folder: string, after: string | null = null, limit = 100)
 test('entries of several journals about a run come in order of time, and later ones follow', async () => {
   using folder = temporaryFolder()
   const [one, other] = [newId(), newId()]
-  const pathOf = (worker: string) => join(folder.path, `${worker}.jsonl`)
+  // One is named as by earlier versions.
+  const names = new Map([
+    [one, `${one}.jsonl`],
+    [other, journalName('shop', other, 4711)],
+  ])
+  const pathOf = (worker: string) => join(folder.path, names.get(worker)!)
   const verdict = { verdict: { run: RUN, action: 'resume' } }
   writeFileSync(pathOf(one), line(one, 1) + line(one, 3) + line(one, 5, { run: newId() }))
   writeFileSync(pathOf(other), line(other, 2) + line(other, 4, verdict) + line(other, 6, {}))

@@ -1,13 +1,14 @@
 import { constants } from 'node:fs'
-import { open, readdir, stat } from 'node:fs/promises'
-import { join } from 'node:path'
-import { isId, type RunId } from '../../core/model/id.ts'
+import { open, stat } from 'node:fs/promises'
+import type { RunId } from '../../core/model/id.ts'
 import type { JournalEntry } from './reader.ts'
+import { listJournals } from '../../lib/files/journal.ts'
 import { readLines } from '../../lib/files/lines.ts'
 
 /** The search reads the ends of the newest journals in a folder. */
 const JOURNALS_MAX = 50
-const NAMES_MAX = 1_000
+/** `pruneJournals` keeps a thousand, and those of the last hour. */
+const NAMES_MAX = 10_000
 const TAIL_BYTES = [16 * 1024, 256 * 1024]
 /** A worker may write an event a moment later than it happened: only older ones are in order. */
 const SETTLED_MS = 100
@@ -83,14 +84,8 @@ function mentionsRun({ run, verdict }: JournalEntry, wanted: RunId): boolean {
 
 /** Returns the journals that were written to since then, the latest first. Only names of journals, and no links. */
 async function journalsSince(folder: string, since: number): Promise<string[]> {
-  const entries = await readdir(folder, { withFileTypes: true }).catch(() => [])
-  const paths = entries
-    .filter((entry) => entry.isFile() && entry.name.endsWith('.jsonl'))
-    .map(({ name }) => name)
-    .filter((name) => isId(name.slice(0, -'.jsonl'.length)))
-    .sort()
-    .slice(-NAMES_MAX)
-    .map((name) => join(folder, name))
+  const journals = (await listJournals(folder)).filter(({ isCompressed }) => !isCompressed)
+  const paths = journals.slice(0, NAMES_MAX).map(({ path }) => path)
   const times = await Promise.all(
     paths.map(async (path) => ({ path, at: (await stat(path).catch(() => null))?.mtimeMs ?? 0 })),
   )

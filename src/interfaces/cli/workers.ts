@@ -10,7 +10,7 @@ import type { CrawlDefinition } from '../../core/worker/crawl.ts'
 import { ensureRun } from '../../core/worker/ensure-run.ts'
 import { CrawlWorker } from '../../core/worker/worker.ts'
 import { dataFolder } from '../../lib/files/data-folder.ts'
-import { openJournal, pruneJournalsHourly } from '../../lib/files/journal.ts'
+import { journalName, openJournal, pruneJournalsHourly } from '../../lib/files/journal.ts'
 import { ALIVE, READY } from '../../lib/process/sd-notify.ts'
 import { describeEvent } from '../../presenters/event.ts'
 import { findPause, whenUnpaused } from '../../presenters/sources.ts'
@@ -37,7 +37,7 @@ export async function makeWorker(
 ): Promise<Workers> {
   const { start, drain, stopDeadline: stopDeadlineMs } = context.options
   const journals = await journalFolder(context)
-  const journal = openJournal(join(journals, `${id}.jsonl`), id)
+  const journal = openJournal(join(journals, journalName(crawl.source, id, process.pid)), id)
   pruneJournalsHourly(journals, () => context.database.open())
   const worker = new CrawlWorker(crawl, {
     id,

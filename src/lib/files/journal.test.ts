@@ -7,7 +7,7 @@ import { zstdCompressSync } from 'node:zlib'
 import * as fc from 'fast-check'
 import type { UnstuckEvent } from '../../core/model/event.ts'
 import { temporaryFolder } from '../../testing/sqlite-engine.ts'
-import { LINE_BYTES_MAX, openJournal } from './journal.ts'
+import { journalName, LINE_BYTES_MAX, listJournals, openJournal } from './journal.ts'
 import {
   nothingSkipped,
   readJournal,
@@ -208,3 +208,39 @@ test(
     assert.equal((await entries.next()).done, true)
   },
 )
+
+test('the name of a journal has the source, the end of the worker id and the process', () => {
+  const worker = '019abcde-0000-7000-8000-0000c0ffee42'
+  const pairs = [
+    ['directory', 'directory-c0ffee42-4711.jsonl'],
+    ['', 'commands-c0ffee42-4711.jsonl'],
+    ['ca/la', 'ca-la-1ba2290e-c0ffee42-4711.jsonl'],
+    ['東京', 'source-130016b2-c0ffee42-4711.jsonl'],
+  ] as const
+  for (const [source, name] of pairs) assert.equal(journalName(source, worker, 4711), name)
+})
+
+test('any source makes a short and safe name of its own, which is found again', async () => {
+  using folder = temporaryFolder()
+  const worker = '019abcde-0000-7000-8000-0000c0ffee42'
+  const sources = fc.uniqueArray(fc.string({ unit: 'binary', minLength: 1, maxLength: 200 }), {
+    minLength: 2,
+    maxLength: 2,
+  })
+  await fc.assert(
+    fc.asyncProperty(sources, fc.nat(4_194_304), async (pair, pid) => {
+      const names = pair.map((source) => journalName(source, worker, pid))
+      assert.notEqual(names[0], names[1])
+      for (const name of names) {
+        assert.match(name, /^[a-z0-9][a-z0-9._-]{0,99}$/i)
+        writeFileSync(join(folder.path, name), '')
+      }
+      const found = await listJournals(folder.path)
+      assert.deepEqual(
+        found.map((one) => [one.path, one.worker, one.isCompressed]).sort(),
+        names.map((name) => [join(folder.path, name), 'c0ffee42', false]).sort(),
+      )
+      for (const name of names) rmSync(join(folder.path, name))
+    }),
+  )
+})

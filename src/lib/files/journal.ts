@@ -1,8 +1,9 @@
+import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { lstat, open as openFile, readdir, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Emit, UnstuckEvent } from '../../core/model/event.ts'
-import { isId, type WorkerId } from '../../core/model/id.ts'
+import { isId, shortId, type WorkerId } from '../../core/model/id.ts'
 import { redact } from '../../core/model/redact.ts'
 import { AppendFile } from './append-file.ts'
 
@@ -39,6 +40,50 @@ function lineOf(worker: WorkerId, event: UnstuckEvent | Gap): string {
   return `${JSON.stringify({ time, worker, type: event.type, tooLong: line.length })}\n`
 }
 
+const SUFFIX = '.jsonl'
+const PLAIN_SOURCE = /^[a-z0-9][a-z0-9._-]{0,59}$/i
+const SLUG_MAX = 50
+const NAME = /^(?:(.{1,60})-([0-9a-f]{8})-\d{1,10}|([0-9a-f-]{36}))\.jsonl(\.zst)?$/
+
+/** Returns the name of a worker's journal: its source, the end of its id, and the process that writes. */
+export function journalName(source: string, worker: WorkerId, pid: number): string {
+  return `${sourceInName(source)}-${shortId(worker)}-${pid}${SUFFIX}`
+}
+
+/** Returns how file names name a source; a name that is long or has other characters gets a digest. */
+export function sourceInName(source: string): string {
+  // Workers of many sources: `unstuck work --exec`.
+  if (source === '') return 'commands'
+  if (PLAIN_SOURCE.test(source)) return source
+  const slug = source
+    .replace(/[^a-z0-9]+/gi, '-')
+    .replace(/^-/, '')
+    .slice(0, SLUG_MAX)
+  const digest = createHash('sha256').update(source).digest('hex').slice(0, 8)
+  return `${slug.replace(/-$/, '') || 'source'}-${digest}`
+}
+
+/** A file that is named like a journal. */
+export type JournalFile = {
+  readonly path: string
+  /** As file names name it; null: the name has only the id of its worker, as in earlier versions. */
+  readonly source: string | null
+  /** The id of its worker, or the end of it. */
+  readonly worker: string
+  readonly isCompressed: boolean
+}
+
+/** Returns the journals in a folder by their names. Links are left out. */
+export async function listJournals(folder: string): Promise<JournalFile[]> {
+  const entries = await readdir(folder, { withFileTypes: true }).catch(() => [])
+  return entries.flatMap((entry) => {
+    const [, source = null, end, id, compressed] = NAME.exec(entry.name) ?? []
+    const worker = end ?? id
+    if (!entry.isFile() || worker === undefined || (id !== undefined && !isId(id))) return []
+    return [{ path: join(folder, entry.name), source, worker, isCompressed: !!compressed }]
+  })
+}
+
 const HOUR_MS = 60 * 60_000
 const INTERVAL_MS = HOUR_MS
 const KEEP_MS = 7 * 24 * HOUR_MS
@@ -46,9 +91,8 @@ const KEEP_NEWEST = 1_000
 /** A worker writes to its journal every ten seconds: without a write for this long it has ended. */
 const IDLE_MS = HOUR_MS
 const BATCH = 1_000
-const SUFFIX = '.jsonl'
 
-type Journal = { readonly worker: WorkerId; readonly path: string; readonly writtenAt: number }
+type Journal = Pick<JournalFile, 'path' | 'worker'> & { readonly writtenAt: number }
 
 /** The store, as far as it is needed here. */
 type WorkerList = { observations(): Promise<readonly { worker: { id: WorkerId } }[]> }
@@ -81,7 +125,8 @@ export async function pruneJournals(
   const working = new Set((await (await open()).observations()).map(({ worker }) => worker.id))
   let removed = 0
   for (const journal of old) {
-    if (working.has(journal.worker) || !(await isJournal(journal))) continue
+    const worker = await readWorker(journal)
+    if (worker === null || working.has(worker)) continue
     if (
       await unlink(journal.path).then(
         () => true,
@@ -95,27 +140,24 @@ export async function pruneJournals(
 
 /** Returns them by their last write, the oldest first. */
 async function journalsIn(folder: string): Promise<Journal[]> {
-  const entries = await readdir(folder, { withFileTypes: true }).catch(() => [])
   const journals: Journal[] = []
-  for (const { name } of entries.filter((entry) => entry.isFile())) {
-    const worker = name.slice(0, -SUFFIX.length)
-    if (!name.endsWith(SUFFIX) || !isId(worker)) continue
-    const path = join(folder, name)
-    const stat = await lstat(path).catch(() => null)
+  for (const { path, worker, isCompressed } of await listJournals(folder)) {
+    const stat = isCompressed ? null : await lstat(path).catch(() => null)
     if (stat) journals.push({ worker, path, writtenAt: stat.mtimeMs })
   }
   return journals.sort((a, b) => a.writtenAt - b.writtenAt)
 }
 
 const HEAD_BYTES = 200
+const HEAD = /^\{"time":".*?,"worker":"([0-9a-f-]{36})",/
 
-/** A journal begins with the time and the id of its worker. */
-async function isJournal({ path, worker }: Journal): Promise<boolean> {
+/** Returns the worker in the first line of a journal; null if its name is of another one, or the file is no journal. */
+async function readWorker({ path, worker }: Journal): Promise<WorkerId | null> {
   const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants
   const opened = await openFile(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch(() => null)
-  if (!opened) return false
+  if (!opened) return null
   await using file = opened
   const { buffer, bytesRead } = await file.read(Buffer.alloc(HEAD_BYTES), 0, HEAD_BYTES, 0)
-  const head = buffer.toString('utf8', 0, bytesRead)
-  return head.startsWith('{"time":"') && head.includes(`,"worker":"${worker}",`)
+  const [, id = ''] = HEAD.exec(buffer.toString('utf8', 0, bytesRead)) ?? []
+  return id.endsWith(worker) ? id : null
 }

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { CliContext } from '../../../contracts/command.ts'
 import type { BackgroundService } from '../../../contracts/feature.ts'
-import { openJournal, pruneJournalsHourly } from '../../../lib/files/journal.ts'
+import { journalName, openJournal, pruneJournalsHourly } from '../../../lib/files/journal.ts'
 import { currentUser } from '../../../lib/process/this-process.ts'
 import { EXIT } from '../../../core/model/exit-codes.ts'
 import { newId, type WorkerId } from '../../../core/model/id.ts'
@@ -60,7 +60,7 @@ export async function makeCommandSetup(context: Context, source: string, policy:
   const runner = new CurrentRunner(async () => {
     const worker = newId()
     current = worker
-    const journal = openJournal(join(journals, `${worker}.jsonl`), worker)
+    const journal = openJournal(join(journals, journalName(source, worker, process.pid)), worker)
     return {
       // The supervisor has one connection more and the watchdog two: four.
       store: await openStore(db, { writer: worker, connections: 1 }),
