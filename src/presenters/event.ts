@@ -128,14 +128,15 @@ export function isFailure({ type, error, status }: EventRecord): boolean {
   return typeof type === 'string' && FAILURE_TYPES.includes(type)
 }
 
-/** `2026-11-16 04:12:03.250  page_complete     key=ca/la page=3 items=20` */
-export function recordSentence(record: EventRecord): Sentence {
-  const { time, type } = record
+/** `2026-11-16 04:12:03.250  page_complete     key=ca/la page=3 items=20`, with the end of the worker's id before its type. */
+export function recordSentence(record: EventRecord, { withWorker = false } = {}): Sentence {
+  const { time, type, worker } = record
   const name: Cell = {
     text: String(type).padEnd(TYPE_COLUMN),
     style: isFailure(record) ? 'bad' : undefined,
   }
-  return [{ text: formatTime(time), style: 'dim' }, '  ', name, '  ', formatFacts(record)]
+  const writer = withWorker ? `  ${typeof worker === 'string' ? shortId(worker) : '?'}` : ''
+  return [{ text: formatTime(time) + writer, style: 'dim' }, '  ', name, '  ', formatFacts(record)]
 }
 
 /** The fields of a record besides its time and type: `key=ca/la page=3 items=20`. */

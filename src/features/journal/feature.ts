@@ -7,17 +7,17 @@ export const journal: Feature = {
   commands: [
     {
       name: 'journal',
-      summary: "Read, follow or compress a worker's journal.",
+      summary: 'Read, follow or compress the journals of workers.',
       group: 'Results and logs:',
       commands: [
         {
           name: 'read',
-          summary: 'Print the events of a journal, all or filtered, or their counts.',
+          summary: 'Print the events of journals by time, all or filtered, or their counts.',
           load: () => import('./cli/read.ts'),
         },
         {
           name: 'tail',
-          summary: 'Print the last events of a journal, and follow it.',
+          summary: 'Print the last events of journals, and follow them.',
           load: () => import('./cli/tail.ts'),
         },
         {

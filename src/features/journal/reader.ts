@@ -3,7 +3,7 @@ import { access, stat, open } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import { createZstdDecompress } from 'node:zlib'
 import { messageOf, NotFoundError, UsageError } from '../../core/model/errors.ts'
-import { followFile, lastLinesOffset } from '../../lib/files/follow-file.ts'
+import { lastLinesOffset } from '../../lib/files/follow-file.ts'
 import { LINE_BYTES_MAX } from '../../lib/files/journal.ts'
 import { LineSplitter } from '../../lib/files/lines.ts'
 
@@ -24,31 +24,25 @@ export function nothingSkipped(): Skipped {
   return { garbage: 0, tooLong: 0, cut: 0 }
 }
 
-/** Yields the entries of a `.jsonl` or `.jsonl.zst` file. Throws only when the file cannot be read at all. */
+/**
+ * Yields the entries of a `.jsonl` or `.jsonl.zst` file, of a plain one between two positions. Throws only when the file
+ * cannot be read at all.
+ */
 export async function* readJournal(
   path: string,
   skipped: Skipped = nothingSkipped(),
   start = 0,
+  end = Infinity,
 ): AsyncGenerator<JournalEntry> {
-  yield* entriesOf(openContent(path, start, skipped), skipped)
-}
-
-/** Yields the entries in a stream of bytes. */
-export async function* entriesOf(
-  chunks: AsyncIterable<Buffer>,
-  skipped: Skipped,
-): AsyncGenerator<JournalEntry> {
+  if (end <= start) return
+  const file = createReadStream(path, { start, end: end - 1 })
+  const chunks = path.endsWith('.zst') ? decompress(file, skipped) : file
   for await (const line of linesOf(chunks, skipped)) {
-    const entry = parse(line.bytes)
+    const entry = parseEntry(line.bytes.toString())
     if (entry) yield entry
     else if (line.ended) skipped.garbage++
     else skipped.cut = 1
   }
-}
-
-function openContent(path: string, start: number, skipped: Skipped): AsyncIterable<Buffer> {
-  const file = createReadStream(path, { start })
-  return path.endsWith('.zst') ? decompress(file, skipped) : file
 }
 
 async function* decompress(file: ReadStream, skipped: Skipped): AsyncGenerator<Buffer> {
@@ -78,9 +72,10 @@ async function* linesOf(chunks: AsyncIterable<Buffer>, skipped: Skipped): AsyncG
   if (rest) yield { bytes: rest, ended: false }
 }
 
-function parse(bytes: Buffer): JournalEntry | null {
+/** Returns the entry in a line; null if the line is no JSON object. */
+export function parseEntry(line: string): JournalEntry | null {
   try {
-    const value: unknown = JSON.parse(bytes.toString())
+    const value: unknown = JSON.parse(line)
     return typeof value === 'object' && value !== null && !Array.isArray(value)
       ? (value as JournalEntry)
       : null
@@ -95,7 +90,7 @@ export async function statJournal(path: string): Promise<{ size: number; mtimeMs
     const { size, mtimeMs, ...facts } = await stat(path)
     if (facts.mode !== undefined && (facts.mode & constants.S_IFMT) === constants.S_IFDIR) {
       throw new UsageError(
-        `${path} is a folder. Give the journal of one worker, such as ${path}/WORKER.jsonl.`,
+        `${path} is a folder. Name the files in it, such as ${path}/*.jsonl, or the source of their workers.`,
       )
     }
     await access(path, constants.R_OK)
@@ -117,13 +112,4 @@ export async function journalTailOffset(path: string, count: number): Promise<nu
   await using file = await open(path)
   // Closed when the function returns.
   return await lastLinesOffset(file, count)
-}
-
-/** Yields the entries from a position on, then new ones, until the signal fires. */
-export async function* followJournal(
-  path: string,
-  start: number,
-  signal: AbortSignal,
-): AsyncGenerator<JournalEntry> {
-  yield* entriesOf(followFile(path, await open(path), start, { signal }), nothingSkipped())
 }

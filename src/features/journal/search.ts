@@ -1,7 +1,7 @@
 import { constants } from 'node:fs'
 import { open, stat } from 'node:fs/promises'
 import type { RunId } from '../../core/model/id.ts'
-import type { JournalEntry } from './reader.ts'
+import { parseEntry, type JournalEntry } from './reader.ts'
 import { listJournals } from '../../lib/files/journal.ts'
 import { readLines } from '../../lib/files/lines.ts'
 
@@ -108,18 +108,12 @@ async function readTail(path: string, from: string): Promise<JournalEntry[]> {
     const start = Math.max(0, size - bytes)
     const { lines } = await readLines(file, start, { lines: Infinity, bytes })
     // The first line is incomplete, unless it begins the file.
-    entries = lines.slice(start > 0 ? 1 : 0).flatMap(parse)
+    entries = lines
+      .slice(start > 0 ? 1 : 0)
+      .map(parseEntry)
+      .filter((entry) => entry !== null)
     const first = entries.find(hasTime)
     if (start === 0 || (first && first.time < from)) break
   }
   return entries
-}
-
-function parse(line: string): JournalEntry[] {
-  try {
-    const value: unknown = JSON.parse(line)
-    return typeof value === 'object' && value !== null ? [value as JournalEntry] : []
-  } catch {
-    return []
-  }
 }

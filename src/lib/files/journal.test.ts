@@ -11,10 +11,10 @@ import { journalName, LINE_BYTES_MAX, listJournals, openJournal } from './journa
 import {
   nothingSkipped,
   readJournal,
-  followJournal,
   journalTailOffset,
   type JournalEntry,
 } from '../../features/journal/reader.ts'
+import { followJournals } from '../../features/journal/follow.ts'
 
 const STOP: UnstuckEvent = { type: 'worker_stop', reason: 'the test is over' }
 
@@ -197,7 +197,7 @@ test(
     mkdirSync(dirname(path))
     writeFileSync(path, '{"n":1}\n{"n":')
     const enough = new AbortController()
-    const entries = followJournal(path, 0, enough.signal)
+    const entries = followJournals(async () => [path], new Map(), enough.signal)
     const next = async (): Promise<unknown> => (await entries.next()).value?.['n']
     assert.equal(await next(), 1)
     appendFileSync(path, '2}\n')

@@ -1,28 +1,34 @@
-import { nothingSkipped, readJournal, statJournal, type JournalEntry } from '../reader.ts'
+import { mergeJournals } from '../merge.ts'
+import { nothingSkipped, type JournalEntry } from '../reader.ts'
+import { selectJournals } from '../select.ts'
 import { safeJson } from '../../../lib/text/safe-text.ts'
 import { describeSkipped, isFailure, recordSentence } from '../../../presenters/event.ts'
 import { defineCommand, type CommandResult, type Output } from '../../../contracts/command.ts'
-import { argument, option } from '../../../contracts/options.ts'
+import { argument, option, SHARED_OPTIONS } from '../../../contracts/options.ts'
 
 const BATCH_SIZE = 200
 
 export const command = defineCommand({
   examples: [
-    'unstuck journal read worker.jsonl --errors',
+    'unstuck journal read directory --errors          # of all workers of a source, by time',
+    'unstuck journal read directory-*.jsonl --count   # of some files',
     'unstuck journal read worker.jsonl.zst --type recovery lease_lost',
-    'unstuck journal read worker.jsonl --count',
   ],
-  args: { file: argument.required('a .jsonl or .jsonl.zst file') },
+  args: {
+    files: argument.rest('.jsonl or .jsonl.zst files, or sources: all journals of their workers'),
+  },
   options: {
+    source: SHARED_OPTIONS.sources,
     type: option.texts('TYPE', 'only events of these types'),
     errors: option.flag('only what went wrong'),
     count: option.flag('how many of each type, and no events'),
   },
 
-  async run({ args, options, json, output }): Promise<CommandResult | void> {
-    await statJournal(args.file)
+  async run({ args, options, json, database, output }): Promise<CommandResult | void> {
+    const journals = await selectJournals(database, { names: args.files, sources: options.source })
     const skipped = nothingSkipped()
-    const entries = filterEntries(readJournal(args.file, skipped), options)
+    const parts = (await journals.list()).map((path) => ({ path, start: 0 }))
+    const entries = filterEntries(mergeJournals(parts, skipped), options)
     if (options.count) {
       const counts = await countTypes(entries)
       return {
@@ -41,7 +47,7 @@ export const command = defineCommand({
       }
     }
     if (json) return writeDocument(entries, () => skipped, output)
-    await writeLines(entries, output)
+    await writeLines(entries, !journals.isOneFile, output)
     const warning = describeSkipped(skipped)
     if (warning) output.note(warning)
   },
@@ -80,11 +86,15 @@ async function writeDocument(
   await output.write(`${end},"next":null,"skipped":${safeJson(skipped())}}\n`)
 }
 
-async function writeLines(entries: AsyncIterable<JournalEntry>, output: Output): Promise<void> {
+async function writeLines(
+  entries: AsyncIterable<JournalEntry>,
+  withWorker: boolean,
+  output: Output,
+): Promise<void> {
   let writer = output.makeWriter()
   let lines = 0
   for await (const entry of entries) {
-    writer.line(...recordSentence(entry))
+    writer.line(...recordSentence(entry, { withWorker }))
     if (++lines % BATCH_SIZE !== 0) continue
     await output.write(writer.toString())
     writer = output.makeWriter()

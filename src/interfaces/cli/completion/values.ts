@@ -36,6 +36,7 @@ export const VALUES: Readonly<Record<string, readonly Kind[]>> = {
   'enqueue WHAT': ['sources', 'files'],
   GROUP: ['groups'],
   FILE: ['files'],
+  FILES: ['sources', 'files'],
   MODULE: ['files'],
   COMMAND: ['files'],
   FOLDER: ['folders'],
