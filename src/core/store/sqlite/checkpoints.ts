@@ -43,7 +43,7 @@ const CHANGE_ITEM = sql('checkpoint:item-change')`
    WHERE source = ?1 AND key = ?2 AND data <> ?4
 `
 const SEE_ITEM = sql('checkpoint:item-seen')`
-  UPDATE item SET run_id = ?3, group_name = ?4, last_seen_at = ?5 WHERE source = ?1 AND key = ?2
+  UPDATE item SET url = ?3, run_id = ?4, group_name = ?5, last_seen_at = ?6 WHERE source = ?1 AND key = ?2
 `
 
 // A run's planning has made the row.
@@ -126,7 +126,7 @@ function saveItem(
   const saved = [run, group, now]
   if (tx.run(ADD_ITEM, [source, key, keyVersion, address, data, ...saved]) === 1) return 'items_new'
   if (tx.run(CHANGE_ITEM, [source, key, address, data, ...saved]) === 1) return 'items_updated'
-  tx.run(SEE_ITEM, [source, key, ...saved])
+  tx.run(SEE_ITEM, [source, key, address, ...saved])
   return 'items_unchanged'
 }
 
