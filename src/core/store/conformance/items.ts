@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Checkpoint } from '../../model/checkpoint.ts'
+import type { ClaimedTarget } from '../../model/claim.ts'
 import { PageRejectedError } from '../../model/errors.ts'
 import type { SavedItem } from '../../../features/items/store/store.ts'
+import type { RunId } from '../../model/id.ts'
 import type { NewItem } from '../../model/item.ts'
 import {
   itemsOf,
@@ -120,6 +122,58 @@ export function itemTests(engine: Engine): void {
     assert.equal(item?.data, 1)
     assert.partialDeepStrictEqual((await store.run(run))?.counts, { itemsNew: 1, pages: 2 })
   })
+
+  test('an item that two workers save for targets of two groups is one row, of the group that saved it last', async () => {
+    await using db = await engine.fresh()
+    const [store, other] = [await db.open(), await db.open()]
+    const run = await enqueueCrawl(store, TWO_GROUPS)
+    const ca = await claimOne(store, await registerWorker(store))
+    const tx = await claimOne(other, await registerWorker(other))
+    const see = async (by: Store, claimed: ClaimedTarget, data: number) => {
+      const url = `https://shop.example/${claimed.key}/acme`
+      const next = await savePage(by, claimed, { items: [{ key: 'acme', url, data }] })
+      const [item, ...more] = await itemsOf(store)
+      assert.equal(more.length, 0)
+      assert.equal(item?.url, url)
+      return { next, row: [item?.group, item?.data, item?.version, item?.run === run] }
+    }
+
+    const first = await see(store, ca, 1)
+    assert.deepEqual(first.row, ['CA', 1, 1, true])
+    assert.deepEqual((await see(other, tx, 1)).row, ['TX', 1, 1, true])
+    assert.deepEqual((await see(store, first.next, 2)).row, ['CA', 2, 2, true])
+
+    assert.deepEqual(await itemCounts(store, run), { CA: [1, 1, 0], TX: [0, 0, 1] })
+    await assertCountersConsistent(store, run)
+  })
+
+  for (const data of [
+    [1, 1],
+    [1, 2],
+  ] as const) {
+    const which = data[0] === data[1] ? 'same' : 'changed'
+    test(`the ${which} item on pages of two groups in one batch is one row, of the last page's group`, async () => {
+      await using db = await engine.fresh()
+      const store = await db.open()
+      const run = await enqueueCrawl(store, TWO_GROUPS)
+      const claims = await claim(store, await registerWorker(store), 2)
+      const pages = claims.map((claim, n) =>
+        nextCheckpoint(claim, { items: [{ key: 'acme', data: data[n] }] }),
+      )
+
+      assertAllOk(await store.checkpoint(pages))
+
+      const items = await itemsOf(store)
+      assert.deepEqual(
+        items.map((item) => [item.data, item.group]),
+        [[data[1], 'TX']],
+      )
+      const { CA, TX } = await itemCounts(store, run)
+      const [added, updated, unchanged] = CA!.map((count, n) => count + TX![n]!)
+      assert.deepEqual([added, updated! + unchanged!], [1, 1])
+      await assertCountersConsistent(store, run)
+    })
+  }
 
   test('the same item twice on one page is one row, and the last one counts', async () => {
     await using db = await engine.fresh()
@@ -299,6 +353,22 @@ export function itemTests(engine: Engine): void {
     assert.equal((await itemsOf(store, 'one'))[0]?.data, 'one')
     assert.equal((await itemsOf(store, 'two'))[0]?.data, 'two')
   })
+}
+
+/** In the order in which they are claimed. */
+const TWO_GROUPS = [
+  { key: 'a', group: 'CA' },
+  { key: 'b', group: 'TX' },
+]
+
+/** New, updated and unchanged items of each group. */
+async function itemCounts(store: Store, run: RunId): Promise<Record<string, number[]>> {
+  const groups = await store.countsByGroup(run)
+  return Object.fromEntries(
+    groups.map(({ group, counts: { itemsNew, itemsUpdated, itemsUnchanged } }) => {
+      return [group, [itemsNew, itemsUpdated, itemsUnchanged]]
+    }),
+  )
 }
 
 async function itemsByPages(store: Store, limit: number): Promise<SavedItem[]> {
