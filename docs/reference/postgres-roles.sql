@@ -41,7 +41,7 @@ BEGIN
   END LOOP;
 END $$;
 
--- The schema and its tables belong to unstuck_migrate. CREATE on the database is asked for by CREATE SCHEMA IF NOT EXISTS.
+-- The schema, its tables and its views belong to unstuck_migrate. CREATE on the database is asked for by CREATE SCHEMA IF NOT EXISTS.
 DO $$
 DECLARE
   table_name text;
@@ -49,7 +49,8 @@ DECLARE
 BEGIN
   EXECUTE format('GRANT CREATE ON DATABASE %I TO unstuck_migrate', current_database());
   ALTER SCHEMA unstuck OWNER TO unstuck_migrate;
-  FOR table_name IN SELECT tablename FROM pg_tables WHERE schemaname = 'unstuck' LOOP
+  FOR table_name IN SELECT tablename FROM pg_tables WHERE schemaname = 'unstuck'
+                    UNION ALL SELECT viewname FROM pg_views WHERE schemaname = 'unstuck' LOOP
     EXECUTE format('ALTER TABLE unstuck.%I OWNER TO unstuck_migrate', table_name);
   END LOOP;
   FOR function_name IN SELECT oid::regprocedure::text FROM pg_proc WHERE pronamespace = 'unstuck'::regnamespace LOOP
@@ -62,6 +63,8 @@ REVOKE ALL ON ALL TABLES IN SCHEMA unstuck FROM PUBLIC, unstuck_worker, unstuck_
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA unstuck FROM PUBLIC, unstuck_worker, unstuck_viewer, unstuck_program;
 GRANT USAGE ON SCHEMA unstuck TO unstuck_worker, unstuck_viewer, unstuck_program;
 
+-- Views are tables here. They read with the rights of their owner, so a login for monitoring alone needs no more than USAGE
+-- on the schema and SELECT on the views that it reads (docs/reference/sql-views.md).
 GRANT SELECT ON ALL TABLES IN SCHEMA unstuck TO unstuck_worker, unstuck_viewer;
 
 GRANT INSERT, UPDATE, DELETE ON unstuck.run, unstuck.target, unstuck.item, unstuck.run_counters, unstuck.lost_claim TO unstuck_worker;

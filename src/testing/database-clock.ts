@@ -32,6 +32,7 @@ async function postgresClock(url: string): Promise<DatabaseClock> {
   const { rows } = await client.query(/* sql */ `
     SELECT table_name AS tbl, column_name AS col FROM information_schema.columns
      WHERE table_schema = 'unstuck' AND data_type = 'timestamp with time zone'
+       AND table_name IN (SELECT tablename FROM pg_tables WHERE schemaname = 'unstuck')
   `)
   return makeClock({
     columns: rows,

@@ -92,6 +92,7 @@ function testDatabase(database: Database, release = database.drop): TestDatabase
       timeColumns ??= await raw(/* sql */ `
         SELECT table_name AS tbl, column_name AS col FROM information_schema.columns
          WHERE table_schema = 'unstuck' AND data_type = 'timestamp with time zone'
+           AND table_name IN (SELECT tablename FROM pg_tables WHERE schemaname = 'unstuck')
       `)
       const moves = timeColumns.map(
         ({ tbl, col }) =>

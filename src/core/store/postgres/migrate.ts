@@ -2,10 +2,12 @@ import { assertKnown, FIRST_VERSION, type Migration } from '../schema-version.ts
 import { sql, type Connection } from './database.ts'
 import { codeOf } from './errors.ts'
 import { initial } from './migrations/101-initial.ts'
+import { views } from './migrations/102-views.ts'
 import { checkpointFunction } from './migrations/103-checkpoint-function.ts'
 
 export const MIGRATIONS: readonly Migration[] = [
   { number: FIRST_VERSION, name: 'initial', text: initial },
+  { number: 102, name: 'views', text: views },
   { number: 103, name: 'checkpoint-function', text: checkpointFunction },
 ]
 

@@ -172,6 +172,15 @@ test('S25 a viewer reads everything and writes nothing', async () => {
     const url = loginUrl(db.url, 'unstuck_viewer')
     await assert.rejects(query(url, `DELETE FROM unstuck.${String(tablename)}`), DENIED)
   }
+  const views = await db.raw(
+    `SELECT viewname, viewowner FROM pg_views WHERE schemaname = 'unstuck'`,
+  )
+  assert.equal(views.length, 5)
+  for (const { viewname, viewowner } of views) {
+    assert.equal(viewowner, 'unstuck_migrate')
+    for (const group of ['unstuck_viewer', 'unstuck_worker'] as const)
+      await query(loginUrl(db.url, group), `SELECT * FROM unstuck.${String(viewname)}`)
+  }
 })
 
 test('a viewer gets an error naming the role that has to migrate; opened without read-only it is rejected', async () => {

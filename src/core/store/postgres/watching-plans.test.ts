@@ -124,3 +124,12 @@ test('samples are taken and found by their indexes, and recoveries by theirs', a
 test('the sources that are paused or wait are found without those that were ever worked on', async () => {
   assert.deepEqual(await indexesOf(SOURCES, []), ['source_waiting'])
 })
+
+test('the views for monitoring read recoveries by their time, and progress without targets', async () => {
+  const select = (name: string): Sql => ({ name, text: `SELECT * FROM unstuck.${name}` }) as Sql
+  assert.deepEqual(await indexesOf(select('recent_recoveries'), []), ['audit_by_time'])
+  const lines = await db.raw('EXPLAIN SELECT * FROM unstuck.progress_by_group')
+  const text = lines.map((line) => line['QUERY PLAN']).join('\n')
+  assert.match(text, /on run_counters/)
+  assert.doesNotMatch(text, /on target/)
+})

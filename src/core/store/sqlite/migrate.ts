@@ -1,9 +1,11 @@
 import { assertKnown, FIRST_VERSION, type Migration } from '../schema-version.ts'
 import { sql, type Connection, type Database } from './database.ts'
 import { initial } from './migrations/101-initial.ts'
+import { views } from './migrations/102-views.ts'
 
 export const MIGRATIONS: readonly Migration[] = [
   { number: FIRST_VERSION, name: 'initial', text: initial },
+  { number: 102, name: 'views', text: views },
 ]
 
 const CREATE_MIGRATION = /* sql */ `
@@ -26,12 +28,12 @@ const RECORD = sql('migrate:record')`
 
 export const SCHEMA_VERSION = MIGRATIONS.at(-1)!.number
 
-/** Unstuck's own tables, by name: they can lie beside tables of the user in one file. */
+/** Unstuck's own tables and views, by name: they can lie beside tables of the user in one file. */
 export const OWN_TABLES: readonly string[] = [
   CREATE_MIGRATION,
   ...MIGRATIONS.map((one) => one.text),
 ]
-  .flatMap((text) => [...text.matchAll(/CREATE TABLE (?:IF NOT EXISTS )?(\w+)/g)])
+  .flatMap((text) => [...text.matchAll(/CREATE (?:TABLE|VIEW) (?:IF NOT EXISTS )?(\w+)/g)])
   .map(([, name]) => name!)
 
 /** Brings the schema up to date: forward only, each migration recorded in its own transaction. */

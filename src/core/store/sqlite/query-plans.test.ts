@@ -72,6 +72,23 @@ test('the one target of a live run and the last run of a source are looked up by
   assert.match(await planOf(LAST_FAILED.text), /SCAN f\nSEARCH r .*\bid=\?/)
 })
 
+test('the views for monitoring read claims, counters and the trail by their indexes', async () => {
+  await using db = await engine.fresh()
+  await db.open()
+  const planOf = async (name: string): Promise<string> =>
+    (await db.raw(`EXPLAIN QUERY PLAN SELECT * FROM unstuck_${name}`))
+      .map(({ detail }) => detail)
+      .join('\n')
+
+  assert.match(await planOf('active_workers'), /INDEX worker_alive\nSEARCH t .*INDEX target_held/)
+  assert.match(await planOf('progress_by_group'), /^SCAN [rc]\nSEARCH [rc] .*\?\)$/)
+  assert.match(await planOf('targets_by_page'), /SEARCH r .*\nSEARCH t .*\(run_id=\?\)/)
+  assert.match(
+    await planOf('recent_recoveries'),
+    /^SEARCH audit USING INDEX audit_by_time \(at>\?\)$/,
+  )
+})
+
 test('named targets are requeued by their ids, however many others have failed', async () => {
   await using db = await engine.fresh()
   await db.open()
