@@ -84,7 +84,8 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       await using db = await engine.fresh()
       const prefix = engine.name === 'sqlite' ? 'unstuck_' : 'unstuck.'
       for (const name of VIEWS) await db.raw(`DROP VIEW ${prefix}${name}`)
-      await db.raw(`DELETE FROM ${db.table('migration')} WHERE number = 102`)
+      if (engine.name === 'postgres') await db.raw('DROP FUNCTION unstuck.checkpoint(json)')
+      await db.raw(`DELETE FROM ${db.table('migration')} WHERE number > 101`)
 
       await db.open()
 
@@ -93,7 +94,7 @@ for (const engine of [sqliteEngine, postgresEngine]) {
         `SELECT number, min_program_version FROM ${db.table('migration')} ORDER BY number`,
       )
       assert.deepEqual(
-        versions.map((row) => numbers(row, ['number', 'min_program_version'])),
+        versions.slice(0, 2).map((row) => numbers(row, ['number', 'min_program_version'])),
         [
           [101, 101],
           [102, 101],

@@ -42,7 +42,8 @@ export type CopyOptions = Pick<
   readonly policy: Policy
   readonly overrides: PolicyOverrides
   readonly api: Pick<RunApi, 'open'>
-  readonly emitFor: (worker: WorkerId) => Emit
+  /** Makes the journal of a worker, by its id and the pid of its watchdog. */
+  readonly emitFor: (worker: WorkerId, pid: number) => Emit
   readonly log: (message: string) => void
   /** Fires when the copies are to finish their pages and end. */
   readonly stop: AbortSignal
@@ -94,10 +95,9 @@ export class WorkerCopy {
     const { db, source, policy, overrides, store } = options
     this.#options = options
     this.#run = run
-    this.#emit = options.emitFor(this.id)
     const heartbeat = heartbeatOptions(this.id, source, policy, overrides)
     this.#watchdog = new Watchdog(db, heartbeat, {
-      emit: this.#emit,
+      emit: (event) => this.#emit(event),
       onLost: (claims) => this.#session.held.dropClaims(claims),
       onCancelled: () => this.#stop({ why: 'cancelled' }),
       onPaused: (paused) => {
@@ -106,6 +106,7 @@ export class WorkerCopy {
       onRecovered: () => options.onClaimable(),
       onFatal: (error) => this.#onFatal(error),
     })
+    this.#emit = options.emitFor(this.id, this.#watchdog.pid ?? process.pid)
     this.#session = new WorkerSession({
       store,
       worker: this.id,

@@ -6,7 +6,7 @@ import { UsageError } from '../../../core/model/errors.ts'
 import { newId, shortId } from '../../../core/model/id.ts'
 import type { Policy } from '../../../core/model/policy.ts'
 import { openStore } from '../../../core/store/open.ts'
-import { openJournal, pruneJournalsHourly } from '../../../lib/files/journal.ts'
+import { journalName, openJournal, pruneJournalsHourly } from '../../../lib/files/journal.ts'
 import { sourceMistake } from '../../../lib/validate/source.ts'
 import { describeEvent } from '../../../presenters/event.ts'
 import { WorkerPool } from '../worker-pool.ts'
@@ -58,8 +58,8 @@ async function makeWorkers(
     drain,
     log: host.log,
     onStarted: host.onReady,
-    emitFor: (worker) => {
-      const journal = openJournal(join(journals, `${worker}.jsonl`), worker)
+    emitFor: (worker, pid) => {
+      const journal = openJournal(join(journals, journalName(work.source, worker, pid)), worker)
       return (event) => {
         journal(event)
         const text = describeEvent(event)
