@@ -138,6 +138,20 @@ export class OpenApi {
             `shorter than ${rule}`,
           )
           break
+        case 'maxLength':
+          says(typeof value !== 'string' || value.length <= (rule as number), `longer than ${rule}`)
+          break
+        case 'x-unique': {
+          const values = Array.isArray(value) ? value.map((one) => one?.[rule as string]) : []
+          says(new Set(values).size === values.length, `has a ${rule} twice`)
+          break
+        }
+        case 'maxItems':
+          says(
+            !Array.isArray(value) || value.length <= (rule as number),
+            `has more than ${rule} entries`,
+          )
+          break
         case 'pattern':
           says(typeof value !== 'string' || new RegExp(rule as string).test(value), `not ${rule}`)
           break
@@ -176,6 +190,13 @@ export class OpenApi {
               (one) => this.validationErrors(value, one, { strict }).length === 0,
             ),
             'fits none of its forms',
+          )
+          break
+        case 'oneOf':
+          says(
+            (rule as Schema[]).filter((one) => this.validationErrors(value, one).length === 0)
+              .length === 1,
+            'does not fit exactly one of its forms',
           )
           break
         default:

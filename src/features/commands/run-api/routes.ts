@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { describeValue } from '../../../core/model/fields.ts'
+import { LIMITS } from '../../../core/model/limits.ts'
 import { canonicalUrl } from '../../../core/model/url.ts'
 import type { RunCheckpoint, RunHandle } from '../../../core/worker/run-handle.ts'
 import {
@@ -64,13 +65,17 @@ const item = v.pipe(
       `needs an http(s) url or a key of your own, but has ${url === undefined ? 'neither' : `the url ${describeValue(url)}`}`,
   ),
 )
+function atMost(bytes: number) {
+  return v.maxBytes<string, number, string>(bytes, `must be of ${bytes} bytes at most`)
+}
+
 /** The fields of a page. The APIs of a run and of a worker differ in what they check of an item at once. */
 export function pageFields<S extends Schema>(itemSchema: S) {
   return {
     page: integerBetween(1),
     items: v.optional(v.array(itemSchema, 'must be a list of items'), []),
-    next: v.optional(v.nullable(textOf('an address'))),
-    lastItemId: v.optional(v.nullable(text)),
+    next: v.optional(v.nullable(v.pipe(textOf('an address'), atMost(LIMITS.url)))),
+    lastItemId: v.optional(v.nullable(v.pipe(text, atMost(LIMITS.lastItemId)))),
     cursor: v.optional(json),
     skipped: v.optional(integerBetween(0)),
     pageTarget: v.optional(v.nullable(integerBetween(0))),

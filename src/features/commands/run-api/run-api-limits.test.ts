@@ -12,6 +12,7 @@ import {
 } from '../../../testing/run-api-test-context.ts'
 import { sqliteEngine } from '../../../testing/sqlite-engine.ts'
 
+const KB = 1_024
 const MB = 1_048_576
 const MANY = 4_000
 /** Longer than any test may take: nothing ends a connection by its own. */
@@ -40,6 +41,28 @@ test('S19 a body up to its limit is taken, one byte more is refused, announced o
     assertRejected(answer, 413, 'BODY_TOO_LARGE', /larger than 256 KB/)
   }
   assert.equal((await command.get()).body.page, 1)
+})
+
+test('an address, an item id and a cursor up to their limits are kept, longer ones are refused by name', async () => {
+  await using ctx = await RunApiTestContext.create(sqliteEngine)
+  const command = await ctx.begin()
+  const kept = {
+    next: 'x'.repeat(8 * KB),
+    lastItemId: 'x'.repeat(KB),
+    cursor: 'x'.repeat(256 * KB - 2),
+  }
+  assert.equal((await command.post('/checkpoint', { page: 1, ...kept })).status, 200)
+  for (const name of ['next', 'lastItemId'] as const) {
+    const answered = await command.post('/checkpoint', { page: 2, [name]: `${kept[name]}x` })
+    assertRejected(
+      answered,
+      400,
+      'BAD_BODY',
+      new RegExp(`${name} must be of ${kept[name].length} bytes`),
+    )
+  }
+  const answered = await command.post('/checkpoint', { page: 2, cursor: `${kept.cursor}x` })
+  assertRejected(answered, 422, 'PAGE_REJECTED', /larger than 256 KB/)
 })
 
 test('S19 an endless body is answered and does not fill the memory', async () => {

@@ -79,6 +79,11 @@ const newTarget = object({
   url: v.optional(v.nullable(address)),
   data: v.optional(json),
 })
+/** What a header can hold. */
+const headerText = v.pipe(
+  text,
+  v.regex(/^[\x20-\x7e]*$/, 'must be a duration such as 30s, or the value of a Retry-After header'),
+)
 const error = textOf('text that says what went wrong')
 
 /** The schema of each body, as docs/reference/worker-api.openapi.json names them. */
@@ -113,7 +118,7 @@ export const WORKER_BODIES = {
   TargetFailure: object({
     error,
     retry: v.optional(flag, true),
-    retryAfter: v.optional(v.nullable(text)),
+    retryAfter: v.optional(v.nullable(headerText)),
   }),
   Park: object({ error }),
   LogLine: object({

@@ -355,6 +355,15 @@ test('bad calls are refused with what is wrong, and change nothing', async () =>
   assert.match(await checkpoint({ page: 1, next: null, done: true }), /^400 BAD_BODY: .*not both/)
   assert.match(await checkpoint({ page: 0, done: true }), /page must be a whole number from 1/)
   assert.match(await checkpoint({ page: 1, done: true, itmes: [] }), /did you mean items\?/)
+  const tooLong = { page: 1, next: 'x'.repeat(8_193), lastItemId: 'x'.repeat(1_025) }
+  assert.match(
+    await checkpoint(tooLong),
+    /^400 BAD_BODY: .*next must be of 8192 bytes at most.*lastItemId must be of 1024 bytes at most/,
+  )
+  assert.match(
+    await refusal(`/targets/${id}/fail`, { error: 'x', retryAfter: 'später\n' }),
+    /^400 BAD_BODY: .*retryAfter must be a duration such as 30s/,
+  )
   const rejected = { page: 1, done: true, items: [{ data: 1 }] }
   assert.match(
     await checkpoint(rejected),
