@@ -6,8 +6,9 @@ import type { Schema } from '../lib/validate/validate.ts'
 import { HTTP_API_DOCUMENT, inDocument } from './open-api.ts'
 import { readResponseSchemas } from './response-schemas.ts'
 import { ALL_ROUTES } from './all-routes.ts'
+import { buildWorkerApiDocument, WORKER_API_DOCUMENT } from './worker-api-document.ts'
 
-/** The OpenAPI document of the HTTP API, from the schemas of requests and the types of responses: `node src/testing/http-api-document.ts` writes it. */
+/** The OpenAPI document of the HTTP API, from the schemas of requests and the types of responses. `npm run openapi` writes it, and that of the worker API. */
 
 type Json = Record<string, unknown>
 
@@ -193,5 +194,11 @@ const PUBLIC_PATHS: Record<string, Json> = {
   },
 }
 
-if (import.meta.main)
-  writeFileSync(HTTP_API_DOCUMENT, `${JSON.stringify(buildOpenApiDocument(), null, 2)}\n`)
+if (import.meta.main) {
+  writeDocument(HTTP_API_DOCUMENT, buildOpenApiDocument())
+  writeDocument(WORKER_API_DOCUMENT, buildWorkerApiDocument())
+}
+
+function writeDocument(file: URL, document: Json): void {
+  writeFileSync(file, `${JSON.stringify(document, null, 2)}\n`)
+}

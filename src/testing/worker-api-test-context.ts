@@ -9,11 +9,18 @@ import type { EndpointSession } from '../features/commands/run-api/session.ts'
 import { workerApi } from '../features/commands/worker-api/routes.ts'
 import { WorkerSession } from '../features/commands/worker-api/worker-session.ts'
 import { enqueueCrawl, registerWorker, SOURCE } from './fixtures.ts'
+import { OpenApi } from './open-api.ts'
 import type { Engine, TestDatabase } from './test-database.ts'
+import { WORKER_API_DOCUMENT } from './worker-api-document.ts'
+
+const document = new OpenApi(WORKER_API_DOCUMENT)
 
 type Answer = { readonly status: number; readonly body: any }
 
-/** A command that works on many targets over HTTP. Its worker lives in the tests and sends no heartbeats. */
+/**
+ * A command that works on many targets over HTTP. Its worker lives in the tests and sends no heartbeats. Each answer is
+ * held to the OpenAPI document.
+ */
 export class WorkerApiClient {
   readonly worker: WorkerId
   readonly session: WorkerSession
@@ -64,7 +71,17 @@ export class WorkerApiClient {
       ...(content !== undefined && { body: content }),
       ...(signal && { signal }),
     })
-    return { status: response.status, body: await response.json() }
+    const { status } = response
+    const body: unknown = await response.json()
+    document.assertMatches({
+      method,
+      path: path.replace(/^\/targets\/[^/]+\//, '/targets/{id}/') || '/',
+      sent: content === undefined ? undefined : JSON.parse(content),
+      status,
+      headers: Object.fromEntries(response.headers),
+      body,
+    })
+    return { status, body }
   }
 
   /** Claims so many targets that are there. */

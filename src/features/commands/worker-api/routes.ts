@@ -98,6 +98,7 @@ export const WORKER_BODIES = {
     ),
   }),
   NewTarget: newTarget,
+  Item: item,
   ClaimRequest: object({
     max: v.optional(integerBetween(1, CLAIMS_MAX), 1),
     waitMs: v.optional(integerBetween(0, WAIT_MAX_MS), 0),
