@@ -20,12 +20,14 @@ import { COMMANDS } from '../src/interfaces/cli/commands.ts'
 
 const ROOT = join(import.meta.dirname, '..')
 const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8')
+/** Without code, in which brackets are no links. */
+const readProse = (file: string): string => read(file).replaceAll(/^```[^]*?^```$/gm, '')
 const pages = globSync(['*.md', 'docs/**/*.md'], { cwd: ROOT }).sort()
 
 test('every link leads to a file and a heading', () => {
   assert.ok(pages.length > 15)
   for (const page of pages) {
-    for (const [, target, anchor] of read(page).matchAll(
+    for (const [, target, anchor] of readProse(page).matchAll(
       /\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)/g,
     )) {
       const file = target ? join(dirname(page), target) : page
@@ -43,7 +45,7 @@ test('no published page links to what the package does not have', () => {
   const isPublished = (file: string): boolean =>
     ALWAYS_PACKED.includes(file) || published.some((one) => matchesGlob(file, one))
   for (const page of pages.filter(isPublished)) {
-    for (const [, target] of read(page).matchAll(/\]\((?!https?:)([^)#]+)/g)) {
+    for (const [, target] of readProse(page).matchAll(/\]\((?!https?:)([^)#]+)/g)) {
       const file = join(dirname(page), target!)
       assert.ok(isPublished(file) || isPublished(`${file}/a`), `${page} links to ${target}`)
     }
@@ -159,6 +161,17 @@ test('every code sample in TypeScript compiles', () => {
   } finally {
     rmSync(folder, { recursive: true })
   }
+})
+
+test('the workers of other languages are the files in examples/worker', () => {
+  const samples = [...read('docs/guides/other-languages.md').matchAll(/^```(\w+)\n([^]*?)^```$/gm)]
+    .map(([, language, code]) => [language!, code!] as const)
+    .filter(([language]) => language !== 'sh')
+  const files = { go: 'worker.go', ruby: 'worker.rb', php: 'worker.php', bash: 'worker.sh' }
+  assert.deepEqual(
+    samples,
+    Object.entries(files).map(([language, file]) => [language, read(`examples/worker/${file}`)]),
+  )
 })
 
 test('messages and written files name pages where they are installed, and the package has them', () => {

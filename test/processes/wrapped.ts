@@ -103,6 +103,11 @@ export function findWatchdog({ pid }: Program): number | undefined {
   return childrenOf(pid).find(isWatchdog)
 }
 
+/** The copies of a command that an `unstuck work --exec --targets` runs at this moment. */
+export function findCopies({ pid }: Program): number[] {
+  return childrenOf(pid).filter(isWatchdog).flatMap(childrenOf)
+}
+
 function childrenOf(pid: number): number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
