@@ -2,38 +2,43 @@ import { commandOn, runName } from '../core/model/traits.ts'
 import type { Run } from '../core/model/run.ts'
 import { humanizeDuration, iso, type Millis } from '../core/model/time.ts'
 import type { Store } from '../core/store/store.ts'
-import type { Execution } from '../features/commands/store/store.ts'
+import { COMMAND_STORE, type Execution } from '../features/commands/store/store.ts'
 import type { Section, Sentence } from '../lib/text/sentence.ts'
 import { shellWord } from '../core/model/shell-command.ts'
 import { formatAgo, plural } from './format.ts'
 import type * as json from './records.ts'
 import { isoOrNull } from './view.ts'
 
+/** One start of a run's command, as it is listed. */
+type ListedExecution = Execution & { readonly isRunning: boolean }
+
 /**
- * Returns the ids of the executions that run now, out of those listed newest first. A crawl has one for each of its workers,
- * any other run at most one.
+ * Returns the last executions of a run, newest first. A crawl may have one running for each of its workers, any other run
+ * has at most one.
  */
-export async function findRunning(
-  store: Pick<Store, 'observations'>,
-  run: Pick<Run, 'kind' | 'status'>,
-  executions: readonly Execution[],
-): Promise<ReadonlySet<string>> {
-  const candidates = run.kind === 'crawl' ? executions : executions.slice(0, 1)
-  const open = run.status === 'running' ? candidates.filter(({ end }) => end === null) : []
-  if (open.length === 0 || run.kind !== 'crawl') return new Set(open.map(({ id }) => id))
-  const workers = new Set((await store.observations()).map(({ worker }) => worker.id))
-  return new Set(open.filter(({ worker }) => workers.has(worker)).map(({ id }) => id))
+export async function loadExecutions(
+  store: Store,
+  { id, kind, status }: Pick<Run, 'id' | 'kind' | 'status'>,
+  limit: number,
+): Promise<ListedExecution[]> {
+  const executions = await (await store.extend(COMMAND_STORE)).executions([id], limit)
+  const isOpen = ({ end }: Execution): boolean => end === null && status === 'running'
+  const isCrawl = kind === 'crawl' && executions.some(isOpen)
+  const workers = isCrawl ? (await store.observations()).map(({ worker }) => worker.id) : []
+  return executions.map((one, n) => {
+    const isPresent = isCrawl ? workers.includes(one.worker) : n === 0
+    return { ...one, isRunning: isOpen(one) && isPresent }
+  })
 }
 
-/** One execution of a run's command. `running`: ids of those that run now. */
-export function executionView(execution: Execution, running: ReadonlySet<string>): json.Execution {
+export function executionView(execution: ListedExecution): json.Execution {
   const { id, host, command, outputDir, log, startedAt, end } = execution
   return {
     id,
     host,
     command,
     commandLine: command.map(shellWord).join(' '),
-    summary: describeExecution(execution, running),
+    summary: describeExecution(execution),
     outputDir,
     log,
     startedAt: iso(startedAt),
@@ -47,11 +52,8 @@ export function executionView(execution: Execution, running: ReadonlySet<string>
 }
 
 /** `running`, or how it ended: `exit code 1, after 12 min, 2 files, 184 MB at most`. */
-function describeExecution(
-  { id, startedAt, end }: Execution,
-  running: ReadonlySet<string>,
-): string {
-  if (!end) return running.has(id) ? 'running' : 'its end was not observed'
+function describeExecution({ startedAt, end, isRunning }: ListedExecution): string {
+  if (!end) return isRunning ? 'running' : 'its end was not observed'
   const files = end.artifacts > 0 ? `, ${plural(end.artifacts, 'file')}` : ''
   const memory = end.peakMemory ? `, ${Math.round(end.peakMemory / 1_048_576)} MB at most` : ''
   return `${end.because}, after ${humanizeDuration(end.at - startedAt)}${files}${memory}`
@@ -60,16 +62,15 @@ function describeExecution(
 /** The executions of its command, oldest first. */
 export function executionsSection(facts: {
   readonly run: Run
-  readonly executions: readonly Execution[]
-  readonly running: ReadonlySet<string>
+  readonly executions: readonly ListedExecution[]
   readonly now: Millis
 }): Section {
-  const { run, executions, running, now } = facts
+  const { run, executions, now } = facts
   const all = executions.toReversed().map((execution): Sentence => {
     const { startedAt, command } = execution
     return [
       { text: formatAgo(startedAt, now), style: 'dim' },
-      `  ${command.join(' ')}: ${describeExecution(execution, running)}`,
+      `  ${command.join(' ')}: ${describeExecution(execution)}`,
     ]
   })
   const [last] = executions

@@ -1,6 +1,5 @@
 import { auditSentence } from './history.ts'
 import { worstSeverity } from '../core/decide/health.ts'
-import { COMMAND_STORE, type Execution } from '../features/commands/store/store.ts'
 import { shortId } from '../core/model/id.ts'
 import { isLive, type Counts, type Run } from '../core/model/run.ts'
 import { describeOrigin, runName } from '../core/model/traits.ts'
@@ -40,7 +39,7 @@ import {
   loadLastStart,
   type LastStart,
 } from './continuation.ts'
-import { executionsSection, executionView, findRunning } from './executions.ts'
+import { executionsSection, executionView, loadExecutions } from './executions.ts'
 import { loadFailureCause } from './failure-cause.ts'
 import type { Presented } from './presented.ts'
 import { recentSamples, type RecentSamples } from './pace.ts'
@@ -75,9 +74,7 @@ export type RunReport = {
   /** Why it failed; null for any other run. */
   readonly cause: string | null
   /** Of its command, newest first; none for a crawl in TypeScript. */
-  readonly executions: readonly Execution[]
-  /** Ids of the executions that run now. */
-  readonly running: ReadonlySet<string>
+  readonly executions: Awaited<ReturnType<typeof loadExecutions>>
   readonly audit: readonly AuditEntry[]
   readonly actions: readonly AllowedAction[]
   readonly samples: RecentSamples
@@ -99,7 +96,6 @@ export async function loadRunReport(context: AssessContext, run: Run): Promise<R
   const acknowledged = await loadAcknowledged(store, [run])
   const open = withoutAcknowledged(run, acknowledged)
   const source = await loadSource(store, run.source)
-  const executions = await (await store.extend(COMMAND_STORE)).executions([run.id], ENTRIES_MAX)
   return {
     run,
     assessed,
@@ -117,8 +113,7 @@ export async function loadRunReport(context: AssessContext, run: Run): Promise<R
     }),
     source,
     lastStart: await loadLastStart(context, run),
-    executions,
-    running: await findRunning(store, run, executions),
+    executions: await loadExecutions(store, run, ENTRIES_MAX),
     samples: isLive(run.status) ? await recentSamples(store, now) : new Map(),
     now,
   }
@@ -162,7 +157,7 @@ function runReportView(report: RunReport) {
     needsAttention: needsAttention.map(targetView),
     acknowledged: report.acknowledged,
     cause: cause && `${sentenceCase(cause)}.`,
-    executions: executions.map((one) => executionView(one, report.running)),
+    executions: executions.map(executionView),
     audit: audit.map(auditView),
     owner: isLiveRun && owner ? ownerView(owner) : null,
     continuation: isStopped(report)
