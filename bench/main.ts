@@ -5,6 +5,7 @@ import { benchCrawlee } from './crawlee.ts'
 import { benchCheckAndSummary } from './check-and-summary.ts'
 import { benchHttp } from './http.ts'
 import { notInstalled } from './packages.ts'
+import { benchLanguages } from './languages.ts'
 import { benchPm2, PM2 } from './pm2.ts'
 import { benchScale } from './scale.ts'
 
@@ -20,6 +21,7 @@ const benches: Record<string, (engines: readonly string[]) => Promise<void>> = {
   http: benchHttp,
   pm2: benchPm2,
   crawlee: benchCrawlee,
+  languages: benchLanguages,
 }
 for (const name of positionals.length > 0 ? positionals : Object.keys(benches)) {
   const bench = benches[name]
