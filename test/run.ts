@@ -23,6 +23,7 @@ const selected = process.argv.slice(2).filter((argument) => !/^--(long|checks)$/
 /** Those that take longest start first, so that short ones fill the gaps at the end. */
 const LONGEST = [
   'test/crash/points.test.ts',
+  'test/python/crawl.test.ts',
   'test/security/input.test.ts',
   'test/processes/wrapped-examples.test.ts',
   'test/package.test.ts',

@@ -115,7 +115,8 @@ export class WorkerCopy {
       policy,
       emit: (event) => {
         this.#emit(event)
-        if (event.type === 'target_released' || event.type === 'target_error') options.onClaimable()
+        // Released targets can be claimed, and the last one ends the run.
+        if (/^target_(complete|error|released)$/.test(event.type)) options.onClaimable()
       },
       stopping: this.#stopping.signal,
     })
