@@ -27,6 +27,8 @@ export class WorkerApiClient {
   readonly endpoint: EndpointSession
   readonly events: UnstuckEvent[] = []
   readonly stopping = new AbortController()
+  /** How many calls have come in. */
+  calls = 0
 
   constructor(
     api: RunApi,
@@ -47,7 +49,7 @@ export class WorkerApiClient {
     })
     this.endpoint = api.open(
       worker,
-      workerApi(this.session, () => {}),
+      workerApi(this.session, () => this.calls++),
     )
   }
 
@@ -133,9 +135,14 @@ export class WorkerApiTestContext {
     return enqueueCrawl(this.store, keys, { planned })
   }
 
-  async command(run: RunId, policy: Partial<Policy> = {}): Promise<WorkerApiClient> {
+  /** `store`: another view of the same database, to see how the command does with it. */
+  async command(
+    run: RunId,
+    policy: Partial<Policy> = {},
+    store = this.store,
+  ): Promise<WorkerApiClient> {
     const worker = await registerWorker(this.store)
-    return new WorkerApiClient(this.#api, this.store, worker, run, policy)
+    return new WorkerApiClient(this.#api, store, worker, run, policy)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -3,7 +3,7 @@ import type { ClaimedTarget } from '../../../core/model/claim.ts'
 import { LeaseLostError, messageOf } from '../../../core/model/errors.ts'
 import type { Emit } from '../../../core/model/event.ts'
 import type { ClaimId, TargetId } from '../../../core/model/id.ts'
-import type { ClaimEndReply } from './claim-end.ts'
+import type { ClaimEnd, ClaimEndReply } from './claim-end.ts'
 import { HeldTarget } from './held-target.ts'
 
 export type HeldTargetsOptions = {
@@ -13,6 +13,12 @@ export type HeldTargetsOptions = {
   readonly onIsolationEnd: () => void
 }
 
+type EndedClaim = {
+  readonly held: HeldTarget
+  readonly by: ClaimEnd['by']
+  readonly reply: ClaimEndReply
+}
+
 /** Claims that ended are remembered, so that a call whose reply got lost can be repeated. */
 const ENDED_MAX = 2_000
 
@@ -20,12 +26,9 @@ const ENDED_MAX = 2_000
 export class HeldTargets {
   readonly #options: HeldTargetsOptions
   readonly #held = new Map<TargetId, HeldTarget>()
-  readonly #ended = new Map<
-    TargetId,
-    { readonly held: HeldTarget; readonly reply: ClaimEndReply }
-  >()
+  readonly #ended = new Map<TargetId, EndedClaim>()
   readonly #lost = new Set<TargetId>()
-  #isolated: TargetId | null = null
+  #isolated: HeldTarget | null = null
 
   constructor(options: HeldTargetsOptions) {
     this.#options = options
@@ -44,18 +47,23 @@ export class HeldTargets {
     return this.#isolated !== null
   }
 
+  /** The target may still be held under an earlier claim that ended: the reply to that call comes later. */
   add(claimed: ClaimedTarget): HeldTarget {
     const held = new HeldTarget(claimed)
     const { run, target, key, epoch, page, crashedBefore } = claimed
+    const before = this.#held.get(target)
+    if (before) this.#remove(before)
     this.#held.set(target, held)
     this.#ended.delete(target)
-    if (crashedBefore) this.#isolated = target
+    this.#lost.delete(target)
+    if (crashedBefore) this.#isolated = held
     this.#options.emit({ type: 'target_start', run, target, key, epoch, page })
     return held
   }
 
-  isHeld(target: TargetId): boolean {
-    return this.#held.has(target)
+  /** Returns false if this claim of the target has ended, also if the target was claimed again since. */
+  isHeld(held: HeldTarget): boolean {
+    return this.#held.get(held.id) === held
   }
 
   /** Returns a target that is held, or whose claim ended here. Throws `LeaseLostError` for any other. */
@@ -68,22 +76,27 @@ export class HeldTargets {
     throw new LeaseLostError({ target, epoch: 0 }, 'this process does not hold it')
   }
 
-  /** Returns how the claim ended here; undefined if it did not. */
-  endOf(target: TargetId): ClaimEndReply | undefined {
-    return this.#ended.get(target)?.reply
+  /**
+   * Returns the reply to the call that ended the claim, for a repetition of it; undefined if the claim has not ended here.
+   * Throws `LeaseLostError` for another end, which nothing would be written for. To release again is always done.
+   */
+  endOf(held: HeldTarget, by: ClaimEnd['by']): ClaimEndReply | undefined {
+    const ended = this.#ended.get(held.id)
+    if (ended?.held !== held) return undefined
+    return by === ended.by || by === 'release' ? ended.reply : this.refuse(held.id)
   }
 
   /** A page of the target was saved. */
-  endIsolation({ id }: HeldTarget): void {
-    if (this.#isolated !== id) return
+  endIsolation(held: HeldTarget): void {
+    if (this.#isolated !== held) return
     this.#isolated = null
     this.#options.onIsolationEnd()
   }
 
   /** The claim has ended here. */
-  end(held: HeldTarget, reply: ClaimEndReply): ClaimEndReply {
-    if (!this.#held.has(held.id)) return reply
-    this.#ended.set(held.id, { held, reply })
+  end(held: HeldTarget, by: ClaimEnd['by'], reply: ClaimEndReply): ClaimEndReply {
+    if (!this.isHeld(held)) return reply
+    this.#ended.set(held.id, { held, by, reply })
     const [oldest] = this.#ended.keys()
     if (this.#ended.size > ENDED_MAX) this.#ended.delete(oldest!)
     this.#remove(held)
@@ -92,7 +105,7 @@ export class HeldTargets {
 
   /** The claim was lost. */
   drop(held: HeldTarget, error: Error): void {
-    if (!this.#held.has(held.id)) return
+    if (!this.isHeld(held)) return
     const { run, target, key } = held.claimed
     this.#lost.add(target)
     this.#remove(held)

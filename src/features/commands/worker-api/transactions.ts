@@ -39,7 +39,7 @@ export class PageTransactions {
     const held = targets.find(target)
     return HeldTarget.inTurn([held], async () => {
       held.assertNoTransaction()
-      if (!targets.isHeld(target)) targets.refuse(target)
+      if (!targets.isHeld(held)) targets.refuse(target)
       const page = held.checkpointOf(report)
       const call = (await store.extend(PAGE_TRANSACTIONS)).checkpointCall(page)
       held.transaction = page

@@ -222,9 +222,9 @@ export class WorkerSession {
     }
     this.#hasProgressed = true
     this.held.endIsolation(held)
-    if (done && this.held.isHeld(target)) {
+    if (done && this.held.isHeld(held)) {
       emit({ type: 'target_complete', run, target, key, page })
-      this.held.end(held, { status: 'done', retryInMs: null })
+      this.held.end(held, 'finish', { status: 'done', retryInMs: null })
     }
     return { seq, done }
   }
@@ -235,12 +235,12 @@ export class WorkerSession {
   async end(target: TargetId, end: ClaimEnd): Promise<ClaimEndReply> {
     const held = this.held.find(target)
     return HeldTarget.inTurn([held], async () => {
-      const before = this.held.endOf(target)
+      const before = this.held.endOf(held, end.by)
       if (before) return before
       held.assertNoTransaction()
       if (end.by !== 'release') return this.#end(held, end)
       await this.release([held])
-      return this.held.endOf(target) ?? { status: 'planned', retryInMs: null }
+      return { status: 'planned', retryInMs: null }
     })
   }
 
@@ -251,7 +251,7 @@ export class WorkerSession {
     if (end.by === 'finish') {
       await this.#write(held, () => store.finish([claim]))
       emit({ type: 'target_complete', run, target, key, page })
-      return this.held.end(held, { status: 'done', retryInMs: null })
+      return this.held.end(held, 'finish', { status: 'done', retryInMs: null })
     }
     const failure = failureOf(held, end, policy, REAL_CLOCK)
     const { becomes, error } = failure
@@ -259,7 +259,7 @@ export class WorkerSession {
     const retryInMs = typeof becomes === 'object' ? becomes.retryInMs : null
     emit({ type: 'target_error', run, target, key, page: page + 1, error, retryInMs })
     const status = typeof becomes === 'object' ? 'planned' : becomes
-    return this.held.end(held, { status, retryInMs })
+    return this.held.end(held, end.by, { status, retryInMs })
   }
 
   /** Releases targets without counting anything. One whose claim was lost is dropped. */
@@ -276,7 +276,7 @@ export class WorkerSession {
       const outcome = outcomes[n]!
       if (outcome.ok) emit({ type: 'target_released', run, target, key, page: held.page })
       else this.held.drop(held, outcome.error)
-      this.held.end(held, { status: 'planned', retryInMs: null })
+      this.held.end(held, 'release', { status: 'planned', retryInMs: null })
     }
   }
 
