@@ -24,6 +24,8 @@ export type SessionRoute<C, P extends Schema = Schema, B extends Schema = Schema
   readonly maxBytes: number
   /** Handled at once, also while other calls wait for the database. */
   readonly skipsQueue?: true
+  /** It may wait for long. It is under way only until its body is read. */
+  readonly waits?: true
 }
 
 /** What a session serves. */
@@ -98,6 +100,10 @@ export class ApiSession<C = unknown> {
       route.handle({ ...input, ...context, signal })
     if (route.skipsQueue) return handle(await readInput())
     const closed = this.#closed.signal
+    if (route.waits) {
+      const input = await this.#calls.run('', [signal, closed], readInput)
+      return abortable(closed, () => handle(input))
+    }
     return this.#calls.run('', [signal, closed], async () => {
       const input = await readInput()
       // A write is not given up when its caller hangs up: it is settled before the next one is tried.

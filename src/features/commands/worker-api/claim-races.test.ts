@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Store } from '../../../core/store/store.ts'
 import { postgresEngine } from '../../../testing/postgres-engine.ts'
 import { sqliteEngine } from '../../../testing/sqlite-engine.ts'
+import { recoverWorker } from '../../../testing/fixtures.ts'
 import { WorkerApiTestContext } from '../../../testing/worker-api-test-context.ts'
 
 /** A store whose replies to one method arrive when `open` is called. */
@@ -76,6 +77,32 @@ for (const engine of [sqliteEngine, postgresEngine]) {
       assert.equal(await end(b.id, 'park', { error: 'no' }), 'LEASE_LOST')
       assert.equal(await end(b.id, 'finish'), 200)
       assert.equal(await end(b.id, 'release'), 200)
+    })
+
+    test('P11 a target that crashed its worker is claimed alone, also by calls at the same time', async () => {
+      await using ctx = await WorkerApiTestContext.create(engine)
+      const run = await ctx.run(6)
+      const dead = await ctx.command(run)
+      await dead.claim()
+      await recoverWorker(ctx.store, dead.worker)
+      const command = await ctx.command(run)
+      const claims = await Promise.all(Array.from({ length: 4 }, () => command.post('/claim')))
+      const claimed = claims.flatMap(({ body }) => body.targets)
+      assert.equal(claimed.length, 1)
+    })
+
+    test('pages are saved while more calls than are handled at once wait for a target', async () => {
+      await using ctx = await WorkerApiTestContext.create(engine)
+      const run = await ctx.run(1)
+      const command = await ctx.command(run)
+      const [{ id }] = await command.claim()
+      const waiting = Array.from({ length: 70 }, () => command.post('/claim', { waitMs: 30_000 }))
+      while (command.calls < 71) await sleep(5)
+      const saving = command.post(`/targets/${id}/checkpoint`, page(1, false))
+      const first = await Promise.race([saving, ...waiting])
+      assert.deepEqual(first.body, { seq: 1, done: false })
+      command.stopping.abort()
+      await Promise.all(waiting)
     })
   })
 }

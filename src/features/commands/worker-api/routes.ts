@@ -25,7 +25,7 @@ type WorkerRoute<P extends Schema = Schema, B extends Schema = Schema> = Session
   B
 >
 
-/** Calls of one command under way at once, and those that wait. A call that waits for a target is under way. */
+/** Calls of one command under way at once, and those that wait. A call that waits for a target does not count. */
 const CALLS_MAX = 64
 const WAITING_MAX = 1_000
 
@@ -174,6 +174,7 @@ export const WORKER_ROUTES: readonly WorkerRoute[] = [
       const { targets, ended, stop } = await worker.claim(body, signal)
       return { targets: targets.map((held) => held.toJson()), ended, stop }
     },
+    waits: true,
   }),
   defineRoute({
     method: 'POST',

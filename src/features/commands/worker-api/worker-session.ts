@@ -11,6 +11,8 @@ import { cutText } from '../../../core/model/text.ts'
 import { withRetry } from '../../../core/store/open.ts'
 import type { Store } from '../../../core/store/store.ts'
 import type { PageReport } from '../../../core/worker/page.ts'
+import { ConcurrencyLimit } from '../../../lib/http/limits.ts'
+import { stopping } from '../run-api/errors.ts'
 import { failureOf, type ClaimEnd, type ClaimEndReply } from './claim-end.ts'
 import { HeldTarget } from './held-target.ts'
 import { HeldTargets } from './held-targets.ts'
@@ -31,6 +33,8 @@ export type WorkerSessionOptions = {
   /** Fires when the command is to finish its pages and end. */
   readonly stopping: AbortSignal
 }
+
+type ClaimCall = { readonly max: number; readonly waitMs: number; readonly single: boolean }
 
 export type ClaimReply = {
   readonly targets: readonly HeldTarget[]
@@ -53,6 +57,7 @@ export type LogLine = {
   readonly fields?: Readonly<Record<string, unknown>> | undefined
 }
 
+const NOTHING: ClaimReply = { targets: [], ended: false, stop: false }
 const IDLE_MS = 200
 const RELEASE_TIMEOUT_MS = 10_000
 const LINE_BYTES_MAX = 16 * 1_024
@@ -64,8 +69,11 @@ export class WorkerSession {
   readonly transactions: PageTransactions
   readonly #options: WorkerSessionOptions
   readonly #closed = new AbortController()
+  /** Attempts to claim: one at a time. */
+  readonly #claims = new ConcurrencyLimit(1, Infinity, stopping)
   #wake = new AbortController()
-  #claiming = 0
+  /** Nothing was found: calls that wait try again at this time, or when they are woken up. */
+  #idleUntil = -Infinity
   #hasProgressed = false
 
   constructor(options: WorkerSessionOptions) {
@@ -101,6 +109,7 @@ export class WorkerSession {
 
   /** Targets may have become claimable: a claim that waits tries again. */
   wakeUp(): void {
+    this.#idleUntil = -Infinity
     this.#wake.abort()
     this.#wake = new AbortController()
   }
@@ -108,39 +117,54 @@ export class WorkerSession {
   // — Claims —
 
   /** Claims up to `max` targets. Waits for one until the time is over, or `caller` hangs up. */
-  async claim(
-    request: { readonly max: number; readonly waitMs: number; readonly single: boolean },
-    caller: AbortSignal,
-  ): Promise<ClaimReply> {
+  async claim(request: ClaimCall, caller: AbortSignal): Promise<ClaimReply> {
     const deadline = REAL_CLOCK.now() + request.waitMs
-    const nothing = { targets: [], ended: false, stop: false }
-    for (;;) {
-      if (this.isStopping) return { ...nothing, stop: true }
+    for (let isFirst = true; ; isFirst = false) {
+      const reply = await this.#claimInTurn(request, caller, isFirst)
+      if (reply) return reply
+      const leftMs = deadline - REAL_CLOCK.now()
+      if (leftMs <= 0 || caller.aborted) return NOTHING
+      const idleMs = Math.max(this.#idleUntil - REAL_CLOCK.now(), 0)
+      const wake = AbortSignal.any([this.#wake.signal, caller, this.#options.stopping])
+      await REAL_CLOCK.sleep(Math.min(leftMs, idleMs), wake)
+    }
+  }
+
+  /**
+   * Tries to claim when earlier calls have tried: two at the same time could get a target that must be alone, and one beside
+   * it. Returns null if there is nothing to claim now; a call that waits finds that out for all that wait.
+   */
+  #claimInTurn(
+    request: ClaimCall,
+    caller: AbortSignal,
+    isFirst: boolean,
+  ): Promise<ClaimReply | null> {
+    return this.#claims.run('', [], async () => {
+      if (this.isStopping) return { ...NOTHING, stop: true }
+      if (caller.aborted || (!isFirst && REAL_CLOCK.now() < this.#idleUntil)) return null
+      const wake = this.#wake
       const targets = await this.#tryClaim(request)
       if (targets.length > 0 && caller.aborted) {
         // Nothing would work on them.
         await this.release(targets)
-        return nothing
+        return null
       }
-      if (targets.length > 0) return { ...nothing, targets }
-      if (await this.#hasRunEnded()) return { ...nothing, ended: true }
-      const leftMs = deadline - REAL_CLOCK.now()
-      if (leftMs <= 0 || caller.aborted) return nothing
-      const wake = AbortSignal.any([this.#wake.signal, caller, this.#options.stopping])
-      await REAL_CLOCK.sleep(Math.min(leftMs, IDLE_MS * (0.5 + REAL_CLOCK.random())), wake)
-    }
+      if (targets.length > 0) return { ...NOTHING, targets }
+      if (wake === this.#wake)
+        this.#idleUntil = REAL_CLOCK.now() + IDLE_MS * (0.5 + REAL_CLOCK.random())
+      return (await this.#hasRunEnded()) ? { ...NOTHING, ended: true } : null
+    })
   }
 
-  async #tryClaim({ max, single }: { max: number; single: boolean }): Promise<HeldTarget[]> {
+  async #tryClaim({ max, single }: ClaimCall): Promise<HeldTarget[]> {
     const { heartbeat, worker, run } = this.#options
     if (this.held.isIsolated || !heartbeat.canClaim()) return []
     const claimIds = Array.from({ length: max }, () => newId())
-    const isIdle = this.held.size === 0 && this.#claiming === 0
     const singleSlot = single && max === 1
+    const isIdle = this.held.size === 0
     const request = { worker, source: run.source, claimIds, isIdle, singleSlot }
     heartbeat.requested(claimIds)
-    this.#claiming++
-    const claimed = await this.#claimOrStop(request).finally(() => this.#claiming--)
+    const claimed = await this.#claimOrStop(request)
     heartbeat.received(claimIds, claimed)
     const targets = claimed.map((one) => this.held.add(one))
     // A newer run of the source is for commands that were started for it.
@@ -151,16 +175,17 @@ export class WorkerSession {
     return targets.filter(isOwn)
   }
 
-  /** Returns nothing if the command is to stop while the database cannot be reached. */
+  /** Returns nothing if the command is to stop, or has ended, while the database cannot be reached. */
   async #claimOrStop(request: Parameters<Store['claim']>[0]): Promise<ClaimedTarget[]> {
     const { store, heartbeat, stopping } = this.#options
+    const over = AbortSignal.any([stopping, this.#closed.signal])
     try {
       const claim = (): Promise<ClaimedTarget[]> =>
         heartbeat.measure('claim', () => store.claim(request))
-      return await withRetry(claim, stopping)
+      return await withRetry(claim, over)
     } catch (error) {
       heartbeat.received(request.claimIds, [])
-      if (stopping.aborted) return []
+      if (over.aborted) return []
       throw error
     }
   }
