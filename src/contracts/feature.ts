@@ -57,6 +57,8 @@ export type TargetWork = {
   readonly policy: Policy
   /** How long a copy may take from SIGTERM to its end. */
   readonly killTimeoutMs: number
+  /** The options about the command, for the command line that continues the work. */
+  readonly flags: Readonly<Record<string, string | boolean | undefined>>
   readonly makeWorkers: (host: WorkHost) => Promise<Workers>
 }
 

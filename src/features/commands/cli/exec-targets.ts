@@ -1,16 +1,17 @@
 import { join } from 'node:path'
 import type { CliContext } from '../../../contracts/command.ts'
-import type { ExecMode } from '../../../contracts/feature.ts'
+import type { ExecMode, TargetWork } from '../../../contracts/feature.ts'
 import type { WorkHost, Workers } from '../../../contracts/workers.ts'
 import { UsageError } from '../../../core/model/errors.ts'
 import { newId, shortId } from '../../../core/model/id.ts'
 import type { Policy } from '../../../core/model/policy.ts'
+import { formatDuration } from '../../../core/model/time.ts'
 import { openStore } from '../../../core/store/open.ts'
 import { journalName, openJournal, pruneJournalsHourly } from '../../../lib/files/journal.ts'
 import { sourceMistake } from '../../../lib/validate/source.ts'
 import { describeEvent } from '../../../presenters/event.ts'
 import { WorkerPool } from '../worker-pool.ts'
-import type { CommandOptions } from './options.ts'
+import { commandOptions, type CommandOptions } from './options.ts'
 import { makeCommandSettings } from './setup.ts'
 
 type TargetsContext = CliContext & {
@@ -28,8 +29,26 @@ export const workOnTargets: ExecMode['onTargets'] = async (context: TargetsConte
   const source = checkRequest(context, command)
   const policy = (await context.settings()).policyFor(source)
   const work = { source, policy, command }
-  const { killTimeout: killTimeoutMs } = context.options
-  return { source, policy, killTimeoutMs, makeWorkers: (host) => makeWorkers(context, work, host) }
+  return {
+    source,
+    policy,
+    killTimeoutMs: context.options.killTimeout,
+    flags: flagsOf(context.options),
+    makeWorkers: (host) => makeWorkers(context, work, host),
+  }
+}
+
+function flagsOf(options: CommandOptions): TargetWork['flags'] {
+  const { killTimeout, maxMemory, logSize, socket, quiet } = options
+  const isDefault = (name: 'killTimeout' | 'logSize'): boolean =>
+    options[name] === commandOptions[name].defaultValue
+  return {
+    killTimeout: isDefault('killTimeout') ? undefined : formatDuration(killTimeout),
+    maxMemory: maxMemory === undefined ? undefined : `${maxMemory / 1_024}K`,
+    logSize: isDefault('logSize') ? undefined : `${logSize / 1_024}K`,
+    socket,
+    quiet,
+  }
 }
 
 /** Connections of the store that all copies share: pages that find both busy are saved together. */
@@ -103,9 +122,9 @@ function checkRequest({ options }: TargetsContext, command: readonly string[]): 
     throw new UsageError(
       'With --targets the command itself decides how many pages it fetches at once; --workers is the number of its copies.',
     )
-  if (options.maxDuration !== undefined || options.waitReady)
+  if (options.maxDuration !== undefined || options.waitReady || options.keepOutput !== undefined)
     throw new UsageError(
-      '--max-duration and --wait-ready are about one execution of a command. With --targets set maxDuration in the policy of the source.',
+      '--max-duration, --wait-ready and --keep-output are about runs of one command each. With --targets set maxDuration in the policy of the source.',
     )
   return source
 }

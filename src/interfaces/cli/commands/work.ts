@@ -16,7 +16,9 @@ import { loadCrawl } from '../../../app/load-crawl.ts'
 import { isWorkerProcess } from '../../../lib/process/this-process.ts'
 import { logWaits } from '../../../presenters/waiting.ts'
 import { handleStopSignals } from '../../../app/stop-signals.ts'
+import type { TargetWork } from '../../../contracts/feature.ts'
 import { FEATURES } from '../../../features/index.ts'
+import { redactArguments } from '../../../lib/text/redact-arguments.ts'
 import { LiveLine } from '../live-line.ts'
 import { makeEnsureRun, makeProcesses, makeWorker } from '../workers.ts'
 import { SystemdNotifier } from '../../../lib/process/sd-notify.ts'
@@ -115,11 +117,16 @@ async function workOnTargets(
   given: WorkArguments,
   words: readonly string[],
 ): Promise<CommandResult | number> {
-  const { source, policy, killTimeoutMs, makeWorkers } = await EXEC_MODE.onTargets(given, words)
+  const { source, policy, killTimeoutMs, flags, makeWorkers } = await EXEC_MODE.onTargets(
+    given,
+    words,
+  )
   return work(given, {
     crawl: { source, policy },
     deadlineMs: given.options.stopDeadline ?? killTimeoutMs + RELEASE_MS,
-    command: [await workCommand(given), '--', ...words.map(shellWord)].join(' '),
+    command: [await workCommand(given, flags), '--', ...redactArguments(words).map(shellWord)].join(
+      ' ',
+    ),
     makeWorkers,
   })
 }
@@ -147,8 +154,11 @@ function withModule(given: WorkArguments): Work {
 
 const EXIT_GRACE_MS = 250
 
-/** How this was called, without a wrapped command. */
-async function workCommand({ args, options, database }: WorkArguments): Promise<string> {
+/** How this was called, without a wrapped command. `flags`: options about it. */
+async function workCommand(
+  { args, options, database }: WorkArguments,
+  flags: TargetWork['flags'] = {},
+): Promise<string> {
   const { workers, concurrency, drain, start, stopDeadline, dbTimeout, journal } = options
   const { exec, targets, source } = options
   const { address, from } = await database.locate()
@@ -166,6 +176,7 @@ async function workCommand({ args, options, database }: WorkArguments): Promise<
     stopDeadline: stopDeadline && formatDuration(stopDeadline),
     dbTimeout: dbTimeout !== SHARED_OPTIONS.dbTimeout.defaultValue && formatDuration(dbTimeout),
     journal: journal && redact(journal),
+    ...flags,
     db: isWhole && shown,
   })
   // The credentials of an address are not kept: the reader adds them.
