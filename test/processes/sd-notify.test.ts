@@ -122,6 +122,17 @@ test('run: a command that ends at once has been ready all the same', { skip }, a
   await socket.close()
 })
 
+test('work --exec --targets: ready while it waits for a run', { skip }, async () => {
+  await using ctx = await ProcessTestContext.create(sqliteEngine)
+  const socket = await NotifySocket.listen(ctx)
+  const args = ['work', '--exec', '--targets', '--source', 'stage', '--no-start', '--', 'true']
+  const program = cli(ctx, args, socket.env)
+  await socket.waitForMessage('READY=1')
+  program.signal('SIGTERM')
+  assert.equal(await program.waitForExit(), 0, program.output)
+  await socket.close()
+})
+
 test(
   'run --wait-ready: ready when the command is, and not by being started again',
   { skip },

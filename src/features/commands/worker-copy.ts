@@ -2,7 +2,7 @@ import { hostname } from 'node:os'
 import { heartbeatOptions } from '../../core/heartbeat/transport.ts'
 import { REAL_CLOCK } from '../../core/host/clock.ts'
 import { TRUSTED_OBSERVER } from '../../core/decide/liveness.ts'
-import { messageOf, type UnstuckError } from '../../core/model/errors.ts'
+import { messageOf, StoppingError, type UnstuckError } from '../../core/model/errors.ts'
 import type { Emit } from '../../core/model/event.ts'
 import { newId, shortId, type WorkerId } from '../../core/model/id.ts'
 import type { Policy } from '../../core/model/policy.ts'
@@ -13,12 +13,19 @@ import { withRetry } from '../../core/store/open.ts'
 import type { Store } from '../../core/store/store.ts'
 import { createRunFolder } from '../../lib/files/data-folder.ts'
 import type { CycleOptions } from './cycle.ts'
-import { interpretExit, type ExitOutcome, type StopReason } from './ending.ts'
+import { interpretExit, type CommandExit, type ExitOutcome, type StopReason } from './ending.ts'
 import { commandEnvironment } from './environment.ts'
 import type { RunApi } from './run-api/run-api.ts'
-import { recordExecutionEnd } from './settle-run.ts'
+import { recordExecutionEnd, withStopDeadline } from './settle-run.ts'
 import { COMMAND_STORE } from './store/store.ts'
-import { Watchdog, type CommandHandle, type CommandSpec, type ProcessExit } from './watchdog.ts'
+import {
+  NOT_STARTED,
+  Watchdog,
+  type CommandHandle,
+  type CommandSpec,
+  type ManagedProcessExit,
+  type ProcessExit,
+} from './watchdog.ts'
 import { workerApi } from './worker-api/routes.ts'
 import { WorkerSession } from './worker-api/worker-session.ts'
 
@@ -51,8 +58,8 @@ export type CopyOptions = Pick<
   readonly force: AbortSignal
   /** Targets may have become claimable. */
   readonly onClaimable: () => void
-  /** The copy's heartbeats are accepted, and its command was started. */
-  readonly onStarted: () => void
+  /** A command was started, or there is no run to work on yet. */
+  readonly onReady: () => void
 }
 
 /** How a copy ended. */
@@ -89,6 +96,8 @@ export class WorkerCopy {
   #failure: UnstuckError | null = null
   #settled: Promise<void> = Promise.resolve()
   #hasExited = false
+  /** How many targets the command held when it ended. */
+  #abandoned = 0
   #hasCalled = false
 
   constructor(run: Run, options: CopyOptions) {
@@ -141,6 +150,8 @@ export class WorkerCopy {
     force.addEventListener('abort', onForce, { once: true })
     try {
       const presence = await this.#watchdog.heartbeat.started()
+      if (stop.aborted) onStop()
+      if (this.#stopReason) throw new StoppingError('the command was not started')
       const pid = this.#watchdog.pid ?? 0
       this.#emit({ type: 'worker_start', source, pid, presence: presence.kind })
       const endpoint = api.open(
@@ -157,6 +168,7 @@ export class WorkerCopy {
       force.removeEventListener('abort', onForce)
       this.#session.close()
       await this.#settled
+      await this.#session.idle()
       await this.#watchdog.stop()
       const because = this.#stopReason?.why === 'asked' ? this.#stopReason.by : 'its command ended'
       this.#emit({ type: 'worker_stop', reason: because })
@@ -164,7 +176,7 @@ export class WorkerCopy {
   }
 
   async #runCommand(endpoint: ReturnType<RunApi['open']>): Promise<CopyExit> {
-    const { store, stop, force } = this.#options
+    const { force } = this.#options
     const startedAt = REAL_CLOCK.now()
     const spec = await this.#startExecution(endpoint)
     this.#command = this.#watchdog.run(spec, {
@@ -173,6 +185,7 @@ export class WorkerCopy {
       onTracked: () => {},
       onExit: (exit) => {
         this.#hasExited = true
+        this.#abandoned = this.#session.held.size
         // Nothing more is written in its name, so its claims need not wait for its remaining processes.
         endpoint.close()
         this.#session.close()
@@ -180,13 +193,15 @@ export class WorkerCopy {
       },
       log: this.#options.log,
     })
-    this.#options.onStarted()
-    if (stop.aborted) this.#stop({ why: 'asked', by: messageOf(stop.reason) })
+    this.#options.onReady()
     if (this.#stopReason) this.#command.terminate(force.aborted)
-    const exit = await this.#command.ended
-    const outcome = interpretExit({ ...exit, stop: this.#stopReason, reported: null })
+    const exit = await this.#command.ended.catch(async (error: unknown) => {
+      await this.#recordEnd(spec.id, NOT_STARTED, messageOf(error))
+      throw error
+    })
+    const outcome = this.#interpret(exit)
     await this.#settled
-    await recordExecutionEnd(store, spec.id, exit, outcome.because).catch(() => {})
+    await this.#recordEnd(spec.id, exit, outcome.because)
     return {
       exitCode: exit.exitCode,
       signal: exit.signal,
@@ -257,15 +272,26 @@ export class WorkerCopy {
 
   #checkMemory(bytes: number): void {
     const { maxMemoryBytes: limit } = this.#options
-    if (limit === null || bytes <= limit) return
-    this.#stopReason ??= { why: 'max-memory', limit, seen: bytes }
-    this.#command?.terminate(false)
+    if (limit !== null && bytes > limit) this.#stop({ why: 'max-memory', limit, seen: bytes })
+  }
+
+  /** Returns what the end means. A command that ends by itself while it holds targets has crashed, whatever its exit code. */
+  #interpret(exit: Omit<CommandExit, 'stop' | 'reported'>): ExitOutcome {
+    const outcome = interpretExit({ ...exit, stop: this.#stopReason, reported: null })
+    if (outcome.run !== 'succeed' || this.#abandoned === 0) return outcome
+    const targets = this.#abandoned === 1 ? 'a target' : `${this.#abandoned} targets`
+    return { run: 'crash', because: `${outcome.because} while it held ${targets}` }
+  }
+
+  async #recordEnd(execution: string, exit: ManagedProcessExit, because: string): Promise<void> {
+    const { store, stop, force } = this.#options
+    const recorded = recordExecutionEnd(store, execution, exit, because)
+    await withStopDeadline(recorded, stop, force).catch(() => {})
   }
 
   /** Ends the claims that the command left. Those of a lost watchdog are left for recovery. */
   async #settle(exit: ProcessExit): Promise<void> {
-    const ending = { ...exit, oomKills: 0, errorLine: null, stop: this.#stopReason, reported: null }
-    const { run: outcome, because } = interpretExit(ending)
+    const { run: outcome, because } = this.#interpret({ ...exit, oomKills: 0, errorLine: null })
     const within = AbortSignal.timeout(SETTLE_TIMEOUT_MS)
     try {
       if (outcome === 'orphan') return

@@ -113,14 +113,16 @@ export class WorkerPool {
 
   /** Returns the live run of the source; waits for one, or returns null if there is none and none is waited for. */
   async #nextRun(): Promise<Run | null> {
-    const { store, source, drain } = this.#options
+    const { store, source, drain, onReady } = this.#options
     const { signal } = this.#stopping
     while (!signal.aborted) {
       const run = await withRetry(() => store.liveRun(source), signal)
       if (run && run.kind !== 'crawl') throw notACrawl(run)
       const paused = run && (await withRetry(() => findPause(store, source), signal))
+      if (signal.aborted) return null
       if (run && !paused) return run
       if (drain) return null
+      onReady()
       await REAL_CLOCK.sleep(POLL_MS * (0.5 + REAL_CLOCK.random()), signal)
     }
     return null

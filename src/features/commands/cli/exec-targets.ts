@@ -76,7 +76,7 @@ async function makeWorkers(
     count,
     drain,
     log: host.log,
-    onStarted: host.onReady,
+    onReady: host.onReady,
     emitFor: (worker, pid) => {
       const journal = openJournal(join(journals, journalName(work.source, worker, pid)), worker)
       return (event) => {

@@ -107,6 +107,11 @@ export class WorkerSession {
     this.#closed.abort(new StoppingError('the command has ended'))
   }
 
+  /** Resolves when no claim is in flight any more. Call it after `close`. */
+  idle(): Promise<void> {
+    return this.#claims.run('', [], async () => {})
+  }
+
   /** Targets may have become claimable: a claim that waits tries again. */
   wakeUp(): void {
     this.#idleUntil = -Infinity
@@ -141,7 +146,8 @@ export class WorkerSession {
   ): Promise<ClaimReply | null> {
     return this.#claims.run('', [], async () => {
       if (this.isStopping) return { ...NOTHING, stop: true }
-      if (caller.aborted || (!isFirst && REAL_CLOCK.now() < this.#idleUntil)) return null
+      if (this.#closed.signal.aborted || caller.aborted) return NOTHING
+      if (!isFirst && REAL_CLOCK.now() < this.#idleUntil) return null
       const wake = this.#wake
       const targets = await this.#tryClaim(request)
       if (targets.length > 0 && caller.aborted) {
