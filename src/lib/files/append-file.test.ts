@@ -1,13 +1,16 @@
 import assert from 'node:assert/strict'
-import { execFileSync, spawnSync } from 'node:child_process'
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import {
   appendFileSync,
   existsSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   rmSync,
   statSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
@@ -180,4 +183,42 @@ test('two writers of one file share its limit, and each goes on in the file that
   const sizes = [path, `${path}.1`, `${path}.2`].map((each) => statSync(each).size)
   assert.deepEqual(sizes, [40, 100, 100])
   assert.equal(readAll(path), numbers(100, 60))
+})
+
+/** Writes so many lines with a number each, as one of several processes. */
+const WRITER = `
+  import { AppendFile } from '${new URL('./append-file.ts', import.meta.url).href}'
+  const [path, name] = process.argv.slice(-2)
+  const file = new AppendFile(path, { gapLine: () => '', maxBytes: 4_000, keep: 100, retryAfterMs: 0 })
+  for (let n = 0; n < 1_000; n++) file.append(name + '-' + n + ' '.repeat(20) + '\\n')
+`
+
+test('processes that write one file at the same time lose no line when it is full', async () => {
+  using folder = temporaryFolder()
+  const path = join(folder.path, 'x.log')
+  const args = ['--input-type=module', '--eval', WRITER, '--', path]
+  const writers = ['a', 'b', 'c', 'd', 'e'].map((name) => {
+    return once(spawn(process.execPath, [...args, name], { stdio: 'inherit' }), 'exit')
+  })
+  assert.deepEqual(await Promise.all(writers), Array(5).fill([0, null]))
+  const files = readdirSync(folder.path)
+  const lines = files.flatMap((name) => readFileSync(join(folder.path, name), 'utf8').split('\n'))
+  assert.equal(new Set(lines.filter((line) => line !== '')).size, 5_000)
+  assert.ok(files.length <= 101 && !files.includes('x.log.lock'), String(files))
+})
+
+test('a process that is killed while it rotates a file does not end the rotation for good', () => {
+  using folder = temporaryFolder()
+  const path = join(folder.path, 'x.log')
+  const file = open(path, { maxBytes: 100, keep: 3 })
+  file.append(numbers(100, 25))
+  writeFileSync(`${path}.lock`, '')
+  file.append(numbers(125, 1))
+  assert.equal(statSync(path).size, 104)
+  const longAgo = new Date(Date.now() - 60_000)
+  utimesSync(`${path}.lock`, longAgo, longAgo)
+  file.append(numbers(126, 1))
+  file.append(numbers(127, 1))
+  assert.equal(readFileSync(path, 'utf8'), '127\n')
+  assert.equal(readAll(path), numbers(100, 28))
 })

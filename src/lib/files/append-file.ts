@@ -7,6 +7,7 @@ import {
   openSync,
   readSync,
   renameSync,
+  rmSync,
   writeSync,
 } from 'node:fs'
 import { dirname } from 'node:path'
@@ -15,6 +16,8 @@ import { assertTrusted } from '../../core/host/trusted-path.ts'
 /** After a failed write, lines are only counted for this time: on a full disk each attempt would cost a system call. */
 const RETRY_AFTER_MS = 1_000
 const LINE_FEED = 0x0a
+/** A rotation takes less than a millisecond. */
+const LOCK_MS = 5_000
 const NO_THROW = { throwIfNoEntry: false } as const
 
 export type AppendOptions = {
@@ -89,13 +92,10 @@ export class AppendFile {
         this.#fd ??= this.#open()
         // Another process may write the same file.
         this.#size = fstatSync(this.#fd).size
-        const part = this.#linesThatFit(bytes.subarray(total))
-        if (part.length === 0) {
-          if (!this.#reopenIfReplaced()) this.#rotate()
-          continue
-        }
-        const written = writeSync(this.#fd, part)
-        total += written
+        const rest = bytes.subarray(total)
+        const part = this.#linesThatFit(rest)
+        if (part.length === 0 && this.#rotate()) continue
+        total += writeSync(this.#fd, part.length === 0 ? rest : part)
       }
     } catch {
       this.close()
@@ -138,18 +138,40 @@ export class AppendFile {
     return bytes.subarray(0, end > 0 || this.#size > 0 ? end : bytes.indexOf(LINE_FEED) + 1)
   }
 
-  #rotate(): void {
-    this.close()
-    for (let n = this.#keep - 1; n >= 1; n--) {
-      renameIfExists(rotatedPath(this.#path, n), rotatedPath(this.#path, n + 1))
+  /** Begins a new file. Returns false while another process that writes the same file does: the full one then takes the lines. */
+  #rotate(): boolean {
+    const lock = `${this.#path}.lock`
+    if (!tryLock(lock)) return false
+    try {
+      if (this.#reopenIfReplaced()) return true
+      this.close()
+      for (let n = this.#keep - 1; n >= 1; n--) {
+        renameIfExists(rotatedPath(this.#path, n), rotatedPath(this.#path, n + 1))
+      }
+      renameIfExists(this.#path, rotatedPath(this.#path, 1))
+      return true
+    } finally {
+      rmSync(lock, { force: true })
     }
-    renameIfExists(this.#path, rotatedPath(this.#path, 1))
   }
 }
 
 /** Returns the name of a rotated file; 1 is the newest. */
 export function rotatedPath(path: string, n: number): string {
   return `${path}.${n}`
+}
+
+/** Returns false if another process has the lock. One that was killed with it has it for a while longer. */
+function tryLock(path: string): boolean {
+  try {
+    closeSync(openSync(path, 'wx', 0o600))
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    const { mtimeMs = Infinity } = lstatSync(path, NO_THROW) ?? {}
+    if (Date.now() - mtimeMs > LOCK_MS) rmSync(path, { force: true })
+    return false
+  }
 }
 
 function renameIfExists(from: string, to: string): void {
