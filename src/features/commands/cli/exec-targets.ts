@@ -60,7 +60,7 @@ async function makeWorkers(
   host: WorkHost,
 ): Promise<Workers> {
   const { workers: count, drain, journal: folder } = context.options
-  const { db, overrides, endpoint, cycle } = await makeCommandSettings(context, work.policy)
+  const { db, overrides, endpoint, cycle } = await makeCommandSettings(context, work.policy, count)
   const journals = folder ?? join(cycle.base, 'journal')
   pruneJournalsHourly(journals, () => context.database.open())
   // The counters have a writer of their own, whatever copy a page is from.

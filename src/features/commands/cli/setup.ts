@@ -21,8 +21,8 @@ type Context = Pick<CliContext, 'database' | 'output' | 'json' | 'settings' | 's
   readonly options: CommandOptions
 }
 
-/** Makes what every process that starts commands has: their API, and the settings of each. */
-export async function makeCommandSettings(context: Context, policy: Policy) {
+/** Makes what every process that starts commands has: the API for so many of them, and the settings of each. */
+export async function makeCommandSettings(context: Context, policy: Policy, commands = 1) {
   const { database, output, options } = context
   const log = (text: string): void => output.note(`[unstuck] ${text}`)
   const db = await database.address()
@@ -32,7 +32,11 @@ export async function makeCommandSettings(context: Context, policy: Policy) {
     log,
     db,
     overrides,
-    endpoint: new RunApi({ log, ...(options.socket && { socketFolder: join(base, 'api') }) }),
+    endpoint: new RunApi({
+      log,
+      commands,
+      ...(options.socket && { socketFolder: join(base, 'api') }),
+    }),
     cycle: {
       cwd: process.cwd(),
       env: process.env,

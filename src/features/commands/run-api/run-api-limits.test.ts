@@ -278,7 +278,10 @@ test('S20 a rejected caller is disconnected, and an unauthenticated one makes ro
 })
 
 test('S20 connections are counted: those of a command are kept, and one too many is closed', async () => {
-  await using ctx = await RunApiTestContext.create(sqliteEngine, { limits: { connections: 2 } })
+  await using ctx = await RunApiTestContext.create(sqliteEngine, {
+    commands: 2,
+    limits: { connections: 1 },
+  })
   const command = await ctx.begin()
   const known = [await command.connect(), await command.connect()]
   const call = `${command.head('GET', '')}\r\n\r\n`

@@ -17,6 +17,8 @@ import { ApiSession, type EndpointSession, type SessionOptions } from './session
 export type RunApiOptions = {
   /** Listen on a Unix socket in this folder instead of a local port. */
   readonly socketFolder?: string
+  /** How many commands call it at the same time. @default 1 */
+  readonly commands?: number
   /** Receives one line per internal error. */
   readonly log?: (line: string) => void
   /** Shorter limits, for tests. */
@@ -26,6 +28,7 @@ export type RunApiOptions = {
 const LIMITS = {
   headersMs: 10_000,
   bodyMs: 60_000,
+  /** For each command. */
   connections: 1_000,
 }
 const DRAIN_MS = 200
@@ -46,8 +49,9 @@ export class RunApi {
     this.#options = options
     this.#limits = { ...LIMITS, ...options.limits }
     const handler = jsonHandler((request, path, trust) => this.#handle(request, path, trust))
+    const connections = this.#limits.connections * (options.commands ?? 1)
     this.#server = new NodeServer(handler, {
-      limits: this.#limits,
+      limits: { ...this.#limits, connections },
       drainMs: DRAIN_MS,
       malformed: malformedRequest,
     })
