@@ -1,4 +1,5 @@
 import { decideRetry } from '../../../core/decide/retry.ts'
+import { messageOf } from '../../../core/model/errors.ts'
 import { NonRetryableError, RetryLaterError } from '../../../core/model/page-errors.ts'
 import { policyForGroup, type Policy } from '../../../core/model/policy.ts'
 import { parseDuration, type Duration } from '../../../core/model/time.ts'
@@ -29,7 +30,7 @@ export function failureOf(
   policy: Policy,
   clock: Pick<Clock, 'random' | 'wallNow'>,
 ): Failure {
-  const { error } = end
+  const error = messageOf(end.error)
   if (end.by === 'park') return { ...held.claim, error, becomes: 'parked' }
   const limits = policyForGroup(policy, held.claimed.group)
   const decision = decideRetry(causeOf(end), held.errors, limits, clock.random(), clock.wallNow())

@@ -17,7 +17,7 @@ import { badBody, toHttpError } from '../run-api/errors.ts'
 import { BODY_MAX_BYTES, CHECKPOINT_MAX_BYTES, pageFields } from '../run-api/routes.ts'
 import type { SessionOptions, SessionRoute } from '../run-api/session.ts'
 import { notPlanner, runEnded } from './errors.ts'
-import type { PageOutcome, WorkerSession } from './worker-session.ts'
+import { LINE_BYTES_MAX, type PageOutcome, type WorkerSession } from './worker-session.ts'
 
 type WorkerRoute<P extends Schema = Schema, B extends Schema = Schema> = SessionRoute<
   { readonly worker: WorkerSession },
@@ -42,6 +42,7 @@ const TARGETS_MAX = 10_000
 const CLAIMS_MAX = 1_000
 const PAGES_MAX = 1_000
 const WAIT_MAX_MS = 30_000
+const ID_LENGTH_MAX = 64
 
 const address = textOf('an address')
 const item = object({ url: v.optional(text), key: v.optional(nonEmptyText), data: json })
@@ -125,8 +126,18 @@ export const WORKER_BODIES = {
   LogLine: object({
     message: text,
     level: v.optional(v.picklist(['info', 'warn', 'error'], 'must be info, warn or error'), 'info'),
-    target: v.optional(v.nullable(text)),
-    fields: v.optional(v.record(v.string(), json)),
+    target: v.optional(
+      v.nullable(v.pipe(text, v.maxLength(ID_LENGTH_MAX, 'must be the id of a target'))),
+    ),
+    fields: v.optional(
+      v.pipe(
+        v.record(v.string(), json),
+        v.check(
+          (fields) => Buffer.byteLength(JSON.stringify(fields)) <= LINE_BYTES_MAX,
+          'must be at most 16 KB of JSON',
+        ),
+      ),
+    ),
   }),
 }
 const target = object({ id: nonEmptyText })

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { LIMITS } from '../../../core/model/limits.ts'
 import { itemsOf, listTargets, recoverWorker, registerWorker } from '../../../testing/fixtures.ts'
 import { OwnProgram } from '../../../testing/own-program.ts'
 import { postgresEngine } from '../../../testing/postgres-engine.ts'
@@ -399,4 +400,18 @@ test('a line for the journal', async () => {
   const line = { message: 'robots.txt forbids it', level: 'warn', fields: { path: '/x' } }
   assert.deepEqual((await command.post('/log', line)).body, {})
   assert.partialDeepStrictEqual(command.events, [{ type: 'log', target: null, ...line }])
+  for (const large of [{ target: 'x'.repeat(65) }, { fields: { x: 'x'.repeat(20_000) } }])
+    assert.equal((await command.post('/log', { message: 'x', ...large })).status, 400)
+})
+
+test('S37 an error is shortened before it is stored, logged and written into the journal', async () => {
+  await using ctx = await WorkerApiTestContext.create(sqliteEngine)
+  const run = await ctx.run(1)
+  const command = await ctx.command(run)
+  const [{ id }] = await command.claim()
+  await command.post(`/targets/${id}/fail`, { error: 'x'.repeat(100_000) })
+  const [target] = await listTargets(ctx.store, run)
+  const event = command.events.find((one) => one.type === 'target_error')
+  assert.ok(event!.error.length <= LIMITS.message)
+  assert.ok(target!.lastError!.length <= LIMITS.message)
 })

@@ -60,7 +60,8 @@ export type LogLine = {
 const NOTHING: ClaimReply = { targets: [], ended: false, stop: false }
 const IDLE_MS = 200
 const RELEASE_TIMEOUT_MS = 10_000
-const LINE_BYTES_MAX = 16 * 1_024
+/** Of a line for the journal: its message, and its fields. */
+export const LINE_BYTES_MAX = 16 * 1_024
 
 /** The work of one command: what it claims, and every write in its name. */
 export class WorkerSession {
