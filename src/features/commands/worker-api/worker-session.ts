@@ -109,9 +109,7 @@ export class WorkerSession {
   }
 
   /** Resolves when no claim is in flight any more. Call it after `close`. */
-  idle(): Promise<void> {
-    return this.#claims.run('', [], async () => {})
-  }
+  readonly idle = (): Promise<void> => this.#claims.run('', [], async () => {})
 
   /** Targets may have become claimable: a claim that waits tries again. */
   wakeUp(): void {
