@@ -32,6 +32,7 @@ const LONGEST = [
   'test/processes/wrapped-ends.test.ts',
   'test/processes/outage.test.ts',
   'test/crash/crash.test.ts',
+  'test/python/storm.test.ts',
   'test/processes/wrapped-copies.test.ts',
   'test/processes/disconnected.test.ts',
   'test/processes/scenarios.test.ts',

