@@ -215,13 +215,13 @@ test('no file is longer than 350 lines', () => {
 
 /** Upper limits. A change that raises one says why. */
 const LIMITS = {
-  files: 623,
-  lines: 79_700,
+  files: 655,
+  lines: 83_000,
   'lines of src/core': 17_000,
   'methods of WorkerStore': 36,
   'methods of Store': 57,
   'methods of the stores of features': 48,
-  'files that name pageTarget': 20,
+  'files that name pageTarget': 23,
 }
 
 test('the code stays within its limits', () => {
