@@ -182,10 +182,7 @@ test(
     const counts = (await ctx.run()).counts
     assert.equal(counts.pages, 7)
 
-    await program.waitForOutput('database reachable again')
     proxy.close()
-    // A copy that starts at this moment reports it in other words.
-    await program.waitForOutput(/reachable again[^]*(database error|does not answer)/)
     const stoppedAt = performance.now()
     program.signal('SIGTERM')
     assert.equal(await program.waitForExit(), 75, program.output)
