@@ -20,7 +20,7 @@ type EndedClaim = {
 }
 
 /** Claims that ended are remembered, so that a call whose reply got lost can be repeated. */
-const ENDED_MAX = 2_000
+const ENDED_MAX = 500
 
 /** The targets that a command holds, those whose claim it ended, and those that it lost. */
 export class HeldTargets {
