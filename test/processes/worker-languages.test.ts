@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { sqliteEngine } from '../../src/testing/sqlite-engine.ts'
 import { unstuck } from '../../src/testing/unstuck-cli.ts'
-import { ENGINES, kill, ProcessTestContext, waitFor, type Program } from './harness.ts'
+import { kill, ProcessTestContext, SOME_ENGINES, waitFor, type Program } from './harness.ts'
 import { findCopies } from './wrapped.ts'
 
 /** The workers of docs/guides/other-languages.md, under a real `unstuck work --exec --targets`. */
@@ -57,7 +57,7 @@ describe('workers in other languages', { concurrency: 2 }, () => {
       ([program, argument]) => spawnSync(program, [argument]).status !== 0,
     )
     const skip = missing ? `${missing[0]} is not installed` : false
-    for (const engine of name === 'Bash' ? ENGINES : [sqliteEngine]) {
+    for (const engine of name === 'Bash' ? SOME_ENGINES : [sqliteEngine]) {
       test(
         `${name} on ${engine.name}: after a lost claim, a stop and a kill -9 every page is saved once`,
         {
