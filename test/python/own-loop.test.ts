@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { isLong } from '../../src/testing/long-tests.ts'
-import { ENGINES, kill, ProcessTestContext } from '../processes/harness.ts'
+import { kill, ProcessTestContext, SOME_ENGINES } from '../processes/harness.ts'
 import { noPython, runProgram } from './python.ts'
 
 /** One run in a loop of one's own, in Python, under `unstuck run`. */
@@ -20,10 +19,8 @@ const FIRST = [0, { after: 0 }, false, null]
 
 const MODES = { plain: {}, asyncio: { IS_ASYNC: '1' } }
 
-for (const engine of ENGINES) {
+for (const engine of SOME_ENGINES) {
   for (const [mode, env] of Object.entries(MODES)) {
-    // The calls are the same, and so is the API of a run on both stores.
-    if (mode === 'asyncio' && !isLong && engine.name === 'postgres') continue
     describe(
       `an own loop in Python, ${mode}, ${engine.name}`,
       {
