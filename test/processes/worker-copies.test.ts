@@ -271,6 +271,9 @@ test('what cannot be started, and what cannot be meant, is refused', async () =>
     /--workers is the number of its copies/,
   )
   assert.match(await refused(2, '--source', 'a*', '--', 'x'), /--source "a\*"/)
+  const withoutExec = await cli(ctx, 'work', '--targets', 'crawl.ts')
+  assert.equal(withoutExec.code, 2)
+  assert.match(withoutExec.stderr, /--targets and a command go with --exec/)
   const missing = ctx.unstuck(...ARGS, '--', './there-is-no-such-program')
   assert.equal(await missing.waitForExit(), 127, missing.output)
 })

@@ -147,8 +147,10 @@ function withModule(given: WorkArguments): Work {
   const { module, command } = given.args
   if (module === undefined)
     throw new UsageError('Work on what? Give the file of a crawl: unstuck work crawl.ts')
-  if (command.length > 0 || given.options.source.length > 0)
-    throw new UsageError('--source and a command go with --exec; a crawl is one file alone.')
+  if (command.length > 0 || given.options.source.length > 0 || given.options.targets)
+    throw new UsageError(
+      '--source, --targets and a command go with --exec; a crawl is one file alone.',
+    )
   return { ...given, args: { module, command } }
 }
 
