@@ -23,7 +23,7 @@ export type TransactionEnd = {
 }
 
 /** Pages that the command saves in transactions of its own connection, together with rows of its own tables. */
-export class PageTransactions {
+export class CommandTransactions {
   readonly #options: TransactionsOptions
 
   constructor(options: TransactionsOptions) {

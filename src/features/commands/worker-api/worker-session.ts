@@ -17,7 +17,7 @@ import { failureOf, type ClaimEnd, type ClaimEndReply } from './claim-end.ts'
 import { HeldTarget } from './held-target.ts'
 import { HeldTargets } from './held-targets.ts'
 import { Planning } from './planning.ts'
-import { PageTransactions } from './transactions.ts'
+import { CommandTransactions } from './transactions.ts'
 
 export type WorkerSessionOptions = {
   readonly store: Store
@@ -67,7 +67,7 @@ export const LINE_BYTES_MAX = 16 * 1_024
 export class WorkerSession {
   readonly planning: Planning
   readonly held: HeldTargets
-  readonly transactions: PageTransactions
+  readonly transactions: CommandTransactions
   readonly #options: WorkerSessionOptions
   readonly #closed = new AbortController()
   /** Attempts to claim: one at a time. */
@@ -86,7 +86,7 @@ export class WorkerSession {
       retry: (call) => this.#retry(call),
       onPlanned: () => this.wakeUp(),
     })
-    this.transactions = new PageTransactions({
+    this.transactions = new CommandTransactions({
       store: options.store,
       held: this.held,
       retry: (call) => this.#retry(call),
